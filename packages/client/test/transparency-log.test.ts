@@ -242,6 +242,20 @@ describe('the checkpoint in an answer', () => {
     expect(verdictOf(stream)).toMatchObject({ state: 'refused', refusal: { code: 'split_view' } });
   });
 
+  test('ends the stream with the error of a failed download, which is not called a cancellation', async () => {
+    reporting(() => {
+      served.tile = () => {
+        throw new TypeError('fetch failed');
+      };
+      return served.log.checkpoint(17, 0);
+    });
+    const stream = await post(client(), true);
+    await expect(stream.text()).rejects.toThrow('fetch failed');
+    const verdict = verdictOf(stream);
+    expect(verdict).toMatchObject({ state: 'refused', refusal: { code: 'truncated', cause: { message: 'fetch failed' } } });
+    expect(verdict?.state === 'refused' && verdict.refusal.message).toBe('The answer could not be verified.');
+  });
+
   test('is compared once for a tree head, and not by clients that follow no log', async () => {
     reporting(() => served.log.checkpoint(17, 0));
     const fetch = client();

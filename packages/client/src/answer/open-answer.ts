@@ -215,14 +215,15 @@ async function collectAnswer(parts: OpenedParts, answer: AnswerReader, input: An
   return setVerdict(response, new VerdictCell(verifiedVerdict(answer, verified), input.onFinal));
 }
 
+const CANCELLED = 'The caller cancelled the answer.';
+
 /** Passes a stream on. Reads only when the caller does, so that a slow caller slows the provider down. */
 function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
   const { provider, jobId } = answer.origin;
   const cell = new VerdictCell({ state: 'pending', provider, jobId }, onFinal);
   const gate = new TerminalEventGate(request.answer.terminalEvents);
-  const refuse = (error: unknown): void => {
-    const refusal =
-      error instanceof E2ERefused ? error : new E2ERefused('truncated', 'The caller cancelled the answer.', null, { cause: error });
+  const refuse = (error: unknown, message: string): void => {
+    const refusal = error instanceof E2ERefused ? error : new E2ERefused('truncated', message, null, { cause: error });
     cell.settle({ state: 'refused', refusal });
   };
   const body = new ReadableStream<Uint8Array>(
@@ -230,7 +231,7 @@ function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signa
       start(controller) {
         // As in `fetch`, an abort also ends a stream that nobody reads (Fetch Standard, abort a fetch() call).
         const abort = (): void => {
-          refuse(signal.reason);
+          refuse(signal.reason, CANCELLED);
           controller.error(signal.reason);
           void parts.return();
         };
@@ -252,13 +253,14 @@ function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signa
           cell.settle(verifiedVerdict(answer, verified));
           controller.close();
         } catch (error) {
-          refuse(error);
+          // Other errors come from the comparison of the log, such as a failed download.
+          refuse(error, signal.aborted ? CANCELLED : 'The answer could not be verified.');
           controller.error(error);
           void parts.return();
         }
       },
       async cancel(reason) {
-        refuse(reason);
+        refuse(reason, CANCELLED);
         await parts.return();
       },
     },
