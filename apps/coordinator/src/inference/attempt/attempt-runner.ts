@@ -174,9 +174,10 @@ export class AttemptRunner {
     if (namesProvider(requestElsewhere) || !this.#hedgeBudget.canSpend || !this.canRetry(run)) return null;
     const placed = await this.#options.placements.placeOnIdleProvider(requestElsewhere);
     if (placed === null) return null;
-    this.#hedgeBudget.spend();
     const plan = this.#plan(placed, run, 'hedge');
-    if (plan !== null) this.#options.observer.event({ type: 'hedge', outcome: 'sent' });
+    if (plan === null) return null;
+    this.#hedgeBudget.spend();
+    this.#options.observer.event({ type: 'hedge', outcome: 'sent' });
     return plan;
   }
 

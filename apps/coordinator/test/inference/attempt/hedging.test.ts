@@ -1,10 +1,12 @@
 /** A hedged attempt after a late one, as the client, both providers and the ledger see it. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { HedgeBudget } from '../../../src/inference/attempt/hedging-policy.js';
+import { RequestQueue } from '../../../src/inference/queue/request-queue.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import { expectSignedPlain, expectSignedStream } from '../../support/inference-calls.js';
 import type { ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
+import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -200,6 +202,23 @@ describe('no second attempt starts', () => {
     await until(() => full.jobs.size === 2);
     for (const job of full.jobs.values()) if (!job.over) job.answerHonestly();
     expect((await Promise.all([running, waits])).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  it('on a provider where the attempt cannot start, which leaves the budget for others', async () => {
+    harness = await start();
+    const placing = vi.spyOn(RequestQueue.prototype, 'placeOnIdleProvider');
+    onTestFinished(() => placing.mockRestore());
+    const placedCount = (): number => placing.mock.results.filter(({ value }) => value !== null).length;
+    const first = await harness.provider({ ...silent, onSealedJob: (job) => job.accept() });
+    const plainOnly = await harness.provider();
+    for (let request = 1; request <= 2; request++) {
+      const sealed = seal([first, plainOnly]);
+      const asked = postSealed(harness, sealed.bytes);
+      await until(() => placedCount() === 2 * request);
+      for (const job of first.sealedJobs.values()) if (!job.isOver) job.answer();
+      await openAnswer(sealed, await asked);
+    }
+    expect((await harness.chat({ max_tokens: 8 })).headers.get('x-provider-id')).toBe(plainOnly.providerId);
   });
 
   it('beyond the configured share of the placements', () => {
