@@ -22,12 +22,13 @@ type Entry = Static<typeof EntrySchema>;
 
 const validator = lazyValidator(CacheSchema);
 const READ_BYTES = 1 << 20;
-/** Maximum wait for the search for deleted files: `stat` may not return for a file on a network file system. */
+/** Default of `maxCheckMs`. Bounded, because `stat` may not return for a file on a network file system. */
 const MAX_CHECK_MS = 1000;
 
 export class FileHashes {
   readonly #file: string;
   readonly #isDeleted: (path: string) => Promise<boolean>;
+  readonly #maxCheckMs: number;
   /** Key: path. Entries of the cache file when it was last read, and of this process. */
   #entryByPath = new Map<string, Entry>();
   /** Key: path of a deleted file. Its entry is not taken over from the cache file again. */
@@ -38,10 +39,12 @@ export class FileHashes {
   /**
    * @param file Path of the cache.
    * @param isDeleted Whether a file certainly no longer exists. Default: according to the file system.
+   * @param maxCheckMs Maximum wait for the search for deleted files, in milliseconds.
    */
-  constructor(file: string, isDeleted = isDeletedFile) {
+  constructor(file: string, isDeleted = isDeletedFile, maxCheckMs = MAX_CHECK_MS) {
     this.#file = file;
     this.#isDeleted = isDeleted;
+    this.#maxCheckMs = maxCheckMs;
   }
 
   /**
@@ -88,7 +91,7 @@ export class FileHashes {
     this.#search ??= this.#dropDeleted().finally(() => {
       this.#search = null;
     });
-    await withTimeLimit(this.#search, MAX_CHECK_MS);
+    await withTimeLimit(this.#search, this.#maxCheckMs);
     // Another process may have written during the wait. Between this reading and the writing, there is none.
     this.#read();
     this.#entryByPath.set(path, entry);
