@@ -161,6 +161,8 @@ describeInBrowser('the status page', () => {
     await dialog.getByRole('button', { name: 'Edit update' }).first().click();
     await dialog.getByLabel('Message').fill('All deposits arrived by noon.');
     await dialog.getByRole('button', { name: 'Save changes' }).click();
+    // The dialog closes once the change is stored. A status page opened before would show the earlier text for a minute.
+    await dialog.waitFor({ state: 'detached' });
     const page = await openPage('/status', { prepare });
     await page.getByText('All deposits arrived by noon.').waitFor();
     await page.getByText('Resolved:').waitFor();
