@@ -1,4 +1,4 @@
-/** Functions that the `models` commands share: options, model store, output and errors. */
+/** Functions that the `models` commands share: options, model store and errors. */
 import { join } from 'node:path';
 import { dataDirOf } from '../config/data-dir.js';
 import { FileHashes } from '../models/file-hash.js';
@@ -43,8 +43,4 @@ export async function withErrorText(run: () => Promise<number>): Promise<number>
     process.stderr.write(`${startupErrorText(error)}\n`);
     return 1;
   }
-}
-
-export function print(value: string): void {
-  process.stdout.write(`${value}\n`);
 }

@@ -1,5 +1,5 @@
 /** `models list` beside a running provider. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -25,4 +25,21 @@ it('names the models that a provider serves from outside the store', async () =>
   const idle = await run('models', 'list');
   expect(idle.stdout).toContain('this machine serves the small model that ships with this program');
   expect(JSON.parse((await run('models', 'list', '--json')).stdout)).toEqual({ models: [], served: null });
+});
+
+it('writes a long list to a pipe in full', async () => {
+  const models = Array.from({ length: 1500 }, (_, index) => ({
+    id: `model-${index}`,
+    file: 'missing.gguf',
+    files: ['missing.gguf'],
+    sha256: '0'.repeat(64),
+    bytes: 1,
+    source: 'https://models.example/missing.gguf',
+    pulled_at: 0,
+    use: null,
+  }));
+  mkdirSync(join(dataDir, 'models'));
+  writeFileSync(join(dataDir, 'models', 'library.json'), JSON.stringify({ version: 1, models }));
+  const { stdout } = await run('models', 'list', '--json');
+  expect((JSON.parse(stdout) as { models: unknown[] }).models).toHaveLength(models.length);
 });

@@ -13,8 +13,8 @@ import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
 import type { ModelStore, StoredModel } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
 import { answeringDaemon } from '../../input/service-options.js';
-import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
-import { clean } from '../../output/terminal.js';
+import { COMMON_OPTIONS, openStore, readArguments, withErrorText } from '../../models-command.js';
+import { clean, print } from '../../output/terminal.js';
 
 const USAGE = 'models list [--data-dir DIR] [--json]';
 
@@ -34,9 +34,8 @@ async function run(args: readonly string[]): Promise<number> {
   // A running provider may serve models outside the store: the demo model, or models of its command line.
   const daemon = await answeringDaemon(dataDirOf(values));
   const served = daemon === null ? null : daemon.models.map(({ id }) => id);
-  if (values.json) print(JSON.stringify({ models: rows, served }, null, 2));
-  else if (rows.length === 0) print(emptyStoreText(served));
-  else for (const row of rows) print(lineOf(row));
+  if (values.json) await print([JSON.stringify({ models: rows, served }, null, 2)]);
+  else await print(rows.length === 0 ? [emptyStoreText(served)] : rows.map(lineOf));
   return 0;
 }
 

@@ -13,8 +13,9 @@ import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { abortOnInterrupt } from '../../input/interrupt.js';
 import { UsageError } from '../../input/owner-options.js';
-import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
+import { COMMON_OPTIONS, openStore, readArguments, withErrorText } from '../../models-command.js';
 import { ProgressLine } from '../../output/progress-line.js';
+import { print } from '../../output/terminal.js';
 
 const USAGE = `models pull hf:OWNER/REPOSITORY[:QUANTIZATION]|https://ADDRESS|FILE [--id ID] [--sha256 HEX]
       [--projector PROJECTOR | --text-only] [--coordinator URL] [--data-dir DIR] [--json]`;
@@ -82,37 +83,40 @@ async function run(args: readonly string[]): Promise<number> {
     catalogueHashesOf: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, signal)),
     installEngine: async (installSignal) => {
       const path = addOnPath(dataDir);
-      if (!isAddOnInstalled(path) && !json) print('Installing the engine for this kind of model (about 650 MB)');
+      if (!isAddOnInstalled(path) && !json) await print(['Installing the engine for this kind of model (about 650 MB)']);
       await installAddOn(path, installSignal);
     },
     onFile: ({ name, index, count }) => {
       progressLine.end();
       isFirstOfFile = true;
-      if (!json) print(count === 1 ? name : `${name} (${index + 1} of ${count})`);
+      if (!json) void print([count === 1 ? name : `${name} (${index + 1} of ${count})`]);
     },
     onProgress: (progress: Progress) => {
       if (isFirstOfFile && !json && progress.phase === 'downloading' && progress.bytes > 0)
-        print(`Resuming after ${byteSizeText(progress.bytes)}`);
+        void print([`Resuming after ${byteSizeText(progress.bytes)}`]);
       isFirstOfFile = false;
       const report = progressLine.update(progress);
-      if (json && report !== null) print(JSON.stringify({ type: 'progress', ...report }));
+      if (json && report !== null) void print([JSON.stringify({ type: 'progress', ...report })]);
     },
     signal,
     now: Date.now,
   }).finally(() => progressLine.end());
   const { entry, verifiedBy } = pulled;
-  if (json) print(JSON.stringify({ type: 'pulled', ...entry, vision: entry.projector !== undefined, verified_by: verifiedBy }));
-  else printPulled(pulled, values['data-dir']);
+  const report = { type: 'pulled', ...entry, vision: entry.projector !== undefined, verified_by: verifiedBy };
+  // Also waits for the lines above, because stdout keeps the order.
+  await print(json ? [JSON.stringify(report)] : linesOf(pulled, values['data-dir']));
   return 0;
 }
 
-function printPulled({ entry, verifiedBy, leftOut }: Pulled, dataDir: string | undefined): void {
+function linesOf({ entry, verifiedBy, leftOut }: Pulled, dataDir: string | undefined): string[] {
   const checked = verifiedBy === null ? 'checksum not verified: none to compare with' : `checksum matches the ${EXPECTED_BY[verifiedBy]}`;
   const vision = entry.projector === undefined ? '' : ', reads images';
-  print(`${entry.id}: ${byteSizeText(entry.bytes)}${vision}, ${checked}. SHA-256 ${entry.sha256}`);
-  if (leftOut !== null) print(LEFT_OUT[leftOut]);
   const dataDirOption = dataDir === undefined ? '' : ` --data-dir ${dataDir}`;
-  if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${dataDirOption}`);
+  return [
+    `${entry.id}: ${byteSizeText(entry.bytes)}${vision}, ${checked}. SHA-256 ${entry.sha256}`,
+    ...(leftOut === null ? [] : [LEFT_OUT[leftOut]]),
+    ...(entry.use === null ? [`Serve it with: inference-provider models use ${entry.id}${dataDirOption}`] : []),
+  ];
 }
 
 const EXPECTED_BY = { owner: 'requested one', catalogue: "catalog's", repository: "repository's" } as const;

@@ -7,7 +7,8 @@ import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';
 import { UsageError } from '../../input/owner-options.js';
 import { confirm } from '../../input/prompt.js';
-import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
+import { COMMON_OPTIONS, openStore, readArguments, withErrorText } from '../../models-command.js';
+import { print } from '../../output/terminal.js';
 import { reloadModels } from '../../reload-models.js';
 
 const USAGE = 'models rm ID [--yes] [--data-dir DIR] [--json]';
@@ -45,6 +46,6 @@ async function run(args: readonly string[]): Promise<number> {
   store.remove(id);
   const outcome = await reloadModels(dataDirOf(values), store.path(entry));
   const unchanged = outcome.kind === 'not_applied' ? ` The running provider was not changed: ${outcome.why}.` : '';
-  print(values.json ? JSON.stringify({ removed: id }) : `Removed ${id}.${unchanged}`);
+  await print([values.json ? JSON.stringify({ removed: id }) : `Removed ${id}.${unchanged}`]);
   return EXIT.fine;
 }

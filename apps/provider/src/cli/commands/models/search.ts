@@ -20,8 +20,8 @@ import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';
 import { abortOnInterrupt } from '../../input/interrupt.js';
 import { ownerOptions, UsageError } from '../../input/owner-options.js';
-import { print, withErrorText } from '../../models-command.js';
-import { clean } from '../../output/terminal.js';
+import { withErrorText } from '../../models-command.js';
+import { clean, print } from '../../output/terminal.js';
 import { modelRow, speedText, visionText } from '../../recommendation/recommendation-text.js';
 import { fittingVariants, type Machine } from '../../recommendation/recommendations.js';
 
@@ -49,12 +49,14 @@ async function search(args: readonly string[]): Promise<number> {
   const found = await searchRepositories(words.join(' '), limit, modelRepository, signal);
   const results = await Promise.all(found.map((repository) => resultOf(repository, modelRepository, machine, signal)));
   const usable = results.filter(({ variants }) => variants.length > 0);
-  if (json) print(JSON.stringify({ models: usable.map((result) => jsonOf(result, machine)) }, null, 2));
-  else if (usable.length === 0) print(`No downloadable model matches ${JSON.stringify(clean(words.join(' ')))}.`);
+  if (json) await print([JSON.stringify({ models: usable.map((result) => jsonOf(result, machine)) }, null, 2)]);
+  else if (usable.length === 0) await print([`No downloadable model matches ${JSON.stringify(clean(words.join(' ')))}.`]);
   else {
-    print(modelRow('Model', 'size', 'tokens/s', 'vision', 'fits'));
-    for (const result of usable) print(rowOf(result, machine));
-    print('\n~ marks estimates. Download one: inference-provider models pull MODEL');
+    await print([
+      modelRow('Model', 'size', 'tokens/s', 'vision', 'fits'),
+      ...usable.map((result) => rowOf(result, machine)),
+      '\n~ marks estimates. Download one: inference-provider models pull MODEL',
+    ]);
   }
   return usable.length === 0 ? EXIT.needsOwner : EXIT.fine;
 }

@@ -6,7 +6,8 @@ import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';
 import { UsageError } from '../../input/owner-options.js';
-import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
+import { COMMON_OPTIONS, openStore, readArguments, withErrorText } from '../../models-command.js';
+import { print } from '../../output/terminal.js';
 import { reloadModels } from '../../reload-models.js';
 
 const USAGE = 'models use ID [--data-dir DIR] [--keep always|on_demand|MINUTES] [--off] [--json]';
@@ -40,10 +41,10 @@ async function run(args: readonly string[]): Promise<number> {
   store.put({ ...entry, use });
   const outcome = await reloadModels(dataDirOf(values), store.path(entry));
   const problem = use === null || outcome.kind !== 'applied' ? null : outcome.problem;
-  if (values.json) print(JSON.stringify({ id, use, live: outcome.kind === 'applied' && problem === null }));
+  if (values.json) await print([JSON.stringify({ id, use, live: outcome.kind === 'applied' && problem === null })]);
   else if (problem === null) {
     const when = outcome.kind === 'applied' ? 'now' : 'the next start';
-    print(use === null ? `${id} is no longer served from ${when} on.` : `${id} is served from ${when} on (${use}).`);
+    await print([use === null ? `${id} is no longer served from ${when} on.` : `${id} is served from ${when} on (${use}).`]);
   }
   if (problem !== null) process.stderr.write(`${id} is selected but cannot be served: ${problem}.\n`);
   if (outcome.kind === 'not_applied') process.stderr.write(`The running provider was not changed: ${outcome.why}.\n`);
