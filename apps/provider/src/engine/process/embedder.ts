@@ -6,10 +6,12 @@ import { buildOf, isBytePair, loadWeights } from './load-weights.js';
 import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
 
 export class Embedder {
-  readonly #cancelledJobs = new Set<number>();
+  /** Running jobs. An abort cancels the job before its next input. */
+  readonly #running = new Map<number, AbortController>();
   readonly #tokenize: Tokenize;
 
-  private constructor(
+  /** Use {@link load}. */
+  constructor(
     private readonly model: LlamaModel,
     private readonly context: LlamaEmbeddingContext,
     readonly facts: EngineFacts,
@@ -29,21 +31,24 @@ export class Embedder {
 
   /** Sends the vectors and the end of a job to the daemon. Failures are reported as the end; never rejects. */
   async run(job: number, request: EmbeddingRequest): Promise<void> {
+    const cancellation = new AbortController();
+    this.#running.set(job, cancellation);
     let ended: Ended;
     try {
-      ended = await this.#embed(job, request);
+      ended = await this.#embed(job, request, cancellation.signal);
     } catch (error) {
       ended = { job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };
     }
-    this.#cancelledJobs.delete(job);
+    this.#running.delete(job);
     this.send({ type: 'embedding_ended', ended });
   }
 
+  /** Does nothing if the job has ended. */
   cancel(job: number): void {
-    this.#cancelledJobs.add(job);
+    this.#running.get(job)?.abort();
   }
 
-  async #embed(job: number, { inputs, dimensions }: EmbeddingRequest): Promise<Ended> {
+  async #embed(job: number, { inputs, dimensions }: EmbeddingRequest, signal: AbortSignal): Promise<Ended> {
     // node-llama-cpp needs one position more than the input has tokens.
     const limit = this.facts.contextSize - 1;
     const counted: { readonly tokens: Token[]; readonly count: number }[] = [];
@@ -58,7 +63,7 @@ export class Embedder {
       counted.push({ tokens, count });
     }
     for (const { tokens, count } of counted) {
-      if (this.#cancelledJobs.has(job)) return { job, kind: 'cancelled' };
+      if (signal.aborted) return { job, kind: 'cancelled' };
       const { vector } = await this.context.getEmbeddingFor(tokens);
       this.send({ type: 'embedded', job, vector: base64Floats(normalize(vector.slice(0, dimensions ?? vector.length))), tokens: count });
     }
