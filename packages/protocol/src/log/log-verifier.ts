@@ -159,7 +159,7 @@ export class LogVerifier {
   async includes(entry: Uint8Array, index: number, tree: LogTree): Promise<boolean> {
     const { sha256 } = this.#crypto;
     const { size, root } = tree;
-    if (index >= size) return false;
+    if (!Number.isSafeInteger(index) || index < 0 || index >= size) return false;
     const hash = leafHash(sha256, entry);
     return this.#withSubtrees(tree, async (read) =>
       verifyInclusion(sha256, { leafHash: hash, index, size, root, proof: await inclusionProof(sha256, read, index, size) }),

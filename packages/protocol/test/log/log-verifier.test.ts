@@ -64,7 +64,9 @@ describe('LogVerifier', () => {
     expect(reads).toBe(1);
     expect(await verifier.includes(log.entries[0] as Uint8Array, 1, tree)).toBe(false);
     expect(await verifier.includes(fork.entries[15] as Uint8Array, 15, tree)).toBe(false);
-    expect(await verifier.includes(log.entries[0] as Uint8Array, 20, tree), 'outside the tree').toBe(false);
+    for (const index of [20, -1, 0.5, Number.NaN]) {
+      expect(await verifier.includes(log.entries[0] as Uint8Array, index, tree), `outside the tree: ${index}`).toBe(false);
+    }
     expect(await verifierOf(fork).includes(log.entries[0] as Uint8Array, 0, tree), 'tiles of another tree').toBe(false);
   });
 
