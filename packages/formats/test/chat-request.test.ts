@@ -281,6 +281,26 @@ describe('a request is refused, with the field named:', () => {
       },
     ],
     ['a call without id', 'messages[0].tool_calls[0].id', { messages: [{ role: 'assistant', tool_calls: [{ type: 'function' }] }] }],
+    [
+      'a call of type function without its function',
+      'messages[0].tool_calls[1].function',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            tool_calls: [
+              { id: 'c', type: 'function', function: { name: 'f', arguments: '' } },
+              { id: 'd', type: 'function' },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      'a call without type and function',
+      'messages[0].tool_calls[0].function',
+      { messages: [{ role: 'assistant', tool_calls: [{ id: 'c' }] }] },
+    ],
     ['a named function without functions', 'function_call', { function_call: { name: 'f' } }],
     ['a named function that is not there', 'function_call', { functions: [{ name: 'f' }], function_call: { name: 'g' } }],
     ['functions and tools', 'functions', { functions: [{ name: 'f' }], tools: [tool] }],

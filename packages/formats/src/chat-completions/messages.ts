@@ -47,7 +47,10 @@ export function normaliseMessages(messages: readonly Message[], images: ImageRea
 }
 
 function toolCallOf(call: NonNullable<Message['tool_calls']>[number], path: string): ToolCall {
-  if (call.function === undefined) return rejectUnsupported(path, `${path} must be a call of type "function".`);
+  if (call.function === undefined) {
+    if ((call.type ?? 'function') === 'function') return rejectInvalid(`${path}.function`, `${path}.function is required.`);
+    return rejectUnsupported(path, `${path} must be a call of type "function".`);
+  }
   return { id: call.id, name: call.function.name, arguments: call.function.arguments };
 }
 
