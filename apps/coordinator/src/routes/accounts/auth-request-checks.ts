@@ -23,7 +23,7 @@ export function headerError({ publicOrigin, canSendMail }: ConsoleSetup, route: 
     if (!hasBearer(request) && isCrossOrigin(request, origin)) return apiError('cross_origin');
     if (!isJson(request)) return apiError('not_json');
   }
-  if (route.needsMail && !canSendMail) return apiError('not_configured', { message: 'This coordinator cannot send mail.' });
+  if (route.mailAnswer !== undefined && !canSendMail) return apiError('not_configured', { message: 'This coordinator cannot send mail.' });
   return null;
 }
 

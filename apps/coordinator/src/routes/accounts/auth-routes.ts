@@ -18,8 +18,8 @@ export interface AuthRoute {
   readonly limitsAttemptsByNetwork?: true;
   /** Limits attempts per session, so that a stolen session cannot be used to guess the password. */
   readonly limitsAttemptsBySession?: true;
-  /** The route sends an e-mail to the `email` of the body, and needs a mailer. */
-  readonly needsMail?: true;
+  /** better-auth's answer of a route that sends an e-mail to the `email` of the body, whether or not the address has an account. */
+  readonly mailAnswer?: object;
   readonly needsPassword?: true;
   /** Requests wait in the sign-in queue, because hashing is slow. */
   readonly hashesPassword?: true;
@@ -200,7 +200,7 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
     method: 'POST',
     path: '/request-password-reset',
     schema: { body: Type.Object({ email, redirectTo: consolePath }), response: mailSent },
-    needsMail: true,
+    mailAnswer: { status: true, message: 'If this email exists in our system, check your email for the reset link' },
   },
   {
     method: 'GET',
@@ -217,7 +217,7 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
     method: 'POST',
     path: '/send-verification-email',
     schema: { body: Type.Object({ email, callbackURL: consolePath }), response: mailSent },
-    needsMail: true,
+    mailAnswer: { status: true },
   },
   {
     method: 'GET',

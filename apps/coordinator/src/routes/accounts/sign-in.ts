@@ -69,8 +69,10 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
   const disconnected = disconnectSignal(reply);
-  // Above the limit, the request succeeds, but no e-mail is sent.
-  if (route.needsMail && client !== null && !(await signIns.admitMail(client))) return void reply.send(MAIL_SENT);
+  // Above the limit, the request gets the usual answer, but no e-mail is sent.
+  if (route.mailAnswer !== undefined && client !== null && !(await signIns.admitMail(client))) {
+    return sendAnswer(Response.json(route.mailAnswer), reply);
+  }
   const session = needsSession(route) ? await routes.auth.api.getSession({ headers: authHeaders(request) }) : null;
   if (route.limitsAttemptsBySession && session !== null) {
     const retryAfter = await signIns.countConfirmation(session.session.id);
@@ -161,8 +163,6 @@ async function endAttempt(
 const SESSION_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.session_token=[^;]`);
 const SECOND_STEP_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.two_factor=[^;]`);
 const WRONG_PASSWORD = { message: 'Invalid password' };
-/** Answer to a request for an e-mail, in the form of better-auth's answers. */
-const MAIL_SENT = { status: true, message: 'If this email exists in our system, check your email for the link' };
 const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
   email: 'Too many attempts with this e-mail address. Try again later.',
   network: 'Too many attempts from this address. Try again later.',
