@@ -162,7 +162,7 @@ const PROVIDER_LAYERS = appLayers('provider', {
       notifications service jobs/serving host protocol`,
   },
   files: { uses: '' },
-  config: { uses: 'files' },
+  config: { uses: 'files protocol' },
   account: { uses: 'control files verifier protocol' },
   'host/hardening': { uses: '' },
   log: { uses: '' },

@@ -1,7 +1,7 @@
 /** `readConfig` reads and validates `config.toml`. Errors name the file, where possible the line and key, and the nearest key to a misspelt one. */
 import { readFileSync, statSync } from 'node:fs';
+import { lazyValidator } from '@inference/protocol';
 import { parse, TomlError } from 'smol-toml';
-import { Compile } from 'typebox/compile';
 import { Default } from 'typebox/value';
 import { type Config, ConfigSchema, DEFAULTS } from './config.js';
 import { configPath } from './data-dir.js';
@@ -23,12 +23,7 @@ export class ConfigError extends Error {
 }
 
 const MAX_BYTES = 256 * 1024;
-/** Compiled at first use, because not every command reads the settings. */
-let compiled: ReturnType<typeof Compile<typeof ConfigSchema>> | null = null;
-function configValidator(): NonNullable<typeof compiled> {
-  compiled ??= Compile(ConfigSchema);
-  return compiled;
-}
+const configValidator = lazyValidator(ConfigSchema);
 
 /** An absent file gives the defaults. Throws {@link ConfigError}. */
 export function readConfig(path: string): Config {
