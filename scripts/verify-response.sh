@@ -743,7 +743,7 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
       } else if (symbol == "}" || symbol == "]") {
         depth--; value_next = 0
         if (summed && of_usage(path())) { if (sum != prompt) bad = 1; summed = 0 }
-      } else if (symbol == ":") { if (kind[depth] == "{") { key[depth] = last; value_next = 1; if (depth < 4 && last ~ /\\/) bad = depth == 1 || path() ~ /^(message|response|usage)\./ || bad } }
+      } else if (symbol == ":") { if (kind[depth] == "{") { key[depth] = last; value_next = 1; if (depth < 4 && last ~ /\\/) bad = depth == 1 || (depth == 2 && key[1] ~ /^(message|response|usage)$/) || path() ~ /^(message|response)\.usage\./ || bad } }
       else if (symbol == ",") value_next = 0
       else if (value_next) {
         rest = symbol; if (match(text, /^[-0-9.eE+a-z]+/)) { rest = rest substr(text, 1, RLENGTH); text = substr(text, RLENGTH + 1) }
@@ -755,12 +755,13 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
     } }
   # The value of a member: a literal, a number, a string, or "" for an object or array
   function member(value) {
-    if ((depth == 1 || (depth == 2 && key[1] == "response")) && key[depth] == "error" && value != "null") wrong = 1
-    if (stream != "yes" || depth != 1 || key[1] != "type") return
+    if (depth > 2 || (depth == 2 && key[1] != "response") || kind[depth] != "{") return
+    if (key[depth] ~ /[\200-\377]/ || (tolower(key[depth]) == "error" && value != "null")) wrong = 1
+    if (stream != "yes" || depth != 1 || tolower(key[1]) != "type") return
     types++
-    if (value != "\"" event "\"") wrong = 1
+    if (key[1] != "type" || value != "\"" event "\"") wrong = 1
   }
-  # Whether a text is a JSON object, nested to at most 128 levels. Strings with control characters stay, so that it is none
+  # Whether a text is a JSON object, nested to at most 10000 levels. Strings with control characters stay, so that it is none
   function is_object(text,  levels) {
     if (text ~ /[\001-\010\013\014\016-\037]/) return 0
     gsub(/\\(["\\\/bfnrt]|u[0-9A-Fa-f][0-9A-Fa-f][0-9A-Fa-f][0-9A-Fa-f])/, "_", text)
@@ -770,7 +771,7 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
     gsub(/true|false|null/, "0", text)
     gsub(/[ \t\n\r]+/, "", text)
     # Each step replaces the innermost objects and arrays by a value.
-    while (text != "0" && levels++ < 128) if (!gsub(/\[([0\001](,[0\001])*)?\]|[{](\001:[0\001](,\001:[0\001])*)?[}]/, "0", text)) return 0
+    while (text != "0" && levels++ < 10000) if (!gsub(/\[([0\001](,[0\001])*)?\]|[{](\001:[0\001](,\001:[0\001])*)?[}]/, "0", text)) return 0
     return text == "0" && levels > 0
   }
   function json(text,  parts, count, at, inside, tail) {

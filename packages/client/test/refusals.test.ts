@@ -611,8 +611,15 @@ describe('requests', () => {
     expect(verdictOf(response)).toMatchObject({ state: 'verified', receipt: { finish_reason: 'refused' } });
   });
 
-  test.each([204, 205, 304])('an answer whose sealed head has the status %d, without a body, is refused as bad_proof', async (status) => {
-    const network = new ScriptedNetwork(() => ({ head: { status, content_type: 'application/json' }, body: ['{}'] }), 1, [ONLY]);
+  test.each([
+    ...[201, 204, 205, 206, 299, 302, 304, 399].map((status) => [status, 'application/json'] as const),
+    [200, 'application/json; charset=utf-7'],
+    [200, 'text/html'],
+    [200, 'text/event-stream'],
+    [400, 'text/event-stream'],
+  ])('an answer whose sealed head has the status %d and the type %s is refused as bad_proof', async (status, content_type) => {
+    const body = [JSON.stringify({ error: { message: 'free text' } })];
+    const network = new ScriptedNetwork(() => ({ head: { status, content_type }, body }), 1, [ONLY]);
     expect(await refusalOf({ network })).toBe('bad_proof');
   });
 

@@ -11,8 +11,8 @@ export interface RequiredMember {
   readonly value: string;
 }
 
-/** Answers repeat schemas of their request, whose nesting the coordinator limits to 64. */
-const MAX_DEPTH = 128;
+/** Initial capacity of the stack, in levels. The arguments of a tool call may be nested as deeply as their length permits. */
+const INITIAL_DEPTH = 128;
 /** Longest name that matters: `response`. */
 const MAX_NAME_LENGTH = 8;
 const ERROR = 'error';
@@ -41,6 +41,7 @@ const LOWER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const FIRST_NON_ASCII = 0x80;
+const LOWER_CASE_BIT = 0x20;
 /** Bytes that may follow a backslash. */
 export const ESCAPES: ReadonlySet<number | undefined> = new Set(utf8('"\\/bfnrtu'));
 const HEX_DIGITS: ReadonlySet<number> = new Set(utf8('0123456789abcdefABCDEF'));
@@ -84,8 +85,8 @@ export class JsonObjectCheck {
   #requiredValue: string | null = null;
   #hasRequired = false;
   #depth = 0;
-  /** By depth: 1 for an object, 0 for an array. */
-  readonly #isObject: number[] = [];
+  /** By depth: 1 for an object, 0 for an array. Grows, to at most a byte per byte of the text. */
+  #isObject = new Uint8Array(INITIAL_DEPTH);
   /** Whether the value at depth 2 is the object `response`. */
   #isInContainer = false;
   /** First bytes of the newest name that matters. */
@@ -155,8 +156,8 @@ export class JsonObjectCheck {
       case IN_NAME:
         if (byte !== QUOTE || this.#escape !== 0) {
           this.#nameLength = MAX_NAME_LENGTH + 1;
-          // An escape would hide a name from readers that do not parse the text.
-          return !(byte === BACKSLASH && this.#areNamesRead) && this.#isInString(byte);
+          // An escape would hide a name from readers that do not parse the text; invalid UTF-8, from readers that drop such bytes.
+          return !((byte === BACKSLASH || byte >= FIRST_NON_ASCII) && this.#areNamesRead) && this.#isInString(byte);
         }
         this.#position = BEFORE_COLON;
         this.#lastBytes = 0;
@@ -233,9 +234,9 @@ export class JsonObjectCheck {
 
   #beginsValue(byte: number): boolean {
     if (this.#areNamesRead) {
-      if (byte !== LOWER_N && this.#hasName(ERROR)) return false;
-      if (this.#depth === 1 && this.#requiredName !== null && this.#hasName(this.#requiredName))
-        return byte === QUOTE && this.#beginsRequired();
+      if (byte !== LOWER_N && this.#resemblesName(ERROR)) return false;
+      if (this.#depth === 1 && this.#requiredName !== null && this.#resemblesName(this.#requiredName))
+        return byte === QUOTE && this.#hasName(this.#requiredName) && this.#beginsRequired();
     }
     switch (byte) {
       case QUOTE:
@@ -277,13 +278,19 @@ export class JsonObjectCheck {
     this.#position = IN_EXPECTED;
   }
 
-  #opens(isObject: boolean): boolean {
-    if (this.#depth === MAX_DEPTH) return false;
+  #opens(isObject: boolean): true {
     if (this.#depth === 1) this.#isInContainer = isObject && this.#hasName(CONTAINER);
     this.#depth++;
+    if (this.#depth === this.#isObject.length) this.#growStack();
     this.#isObject[this.#depth] = isObject ? 1 : 0;
     this.#position = isObject ? FIRST_NAME : FIRST_ELEMENT;
     return true;
+  }
+
+  #growStack(): void {
+    const larger = new Uint8Array(2 * this.#isObject.length);
+    larger.set(this.#isObject);
+    this.#isObject = larger;
   }
 
   #closes(isObject: boolean): boolean {
@@ -307,6 +314,13 @@ export class JsonObjectCheck {
   #hasName(name: string): boolean {
     if (this.#nameLength !== name.length) return false;
     for (let at = 0; at < name.length; at++) if (this.#name[at] !== name.charCodeAt(at)) return false;
+    return true;
+  }
+
+  /** Whether the newest name equals `name` in lower case: some readers (Go's `encoding/json`) ignore the case of names. */
+  #resemblesName(name: string): boolean {
+    if (this.#nameLength !== name.length) return false;
+    for (let at = 0; at < name.length; at++) if (((this.#name[at] as number) | LOWER_CASE_BIT) !== name.charCodeAt(at)) return false;
     return true;
   }
 

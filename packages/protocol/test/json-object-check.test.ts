@@ -22,7 +22,7 @@ function isAnswer(text: string): boolean {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
     if ('error' in value && value.error !== null) return false;
-    const hasEscapedName = !Object.keys(value).every((name) => text.includes(`"${name}"`));
+    const hasEscapedName = !Object.keys(value).every((name) => /^[\x20-\x7e]*$/.test(name) && text.includes(`"${name}"`));
     return !hasEscapedName;
   } catch {
     return false;
@@ -85,10 +85,20 @@ describe('a body', () => {
     expect(accepted).toBeGreaterThan(1000);
   });
 
+  it('may be nested as deeply as its length permits', () => {
+    for (const depth of [127, 128, 190, 100_000]) {
+      expect(accepts(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)).toBe(true);
+      expect(accepts(`{"a":${'['.repeat(depth)}${']'.repeat(depth - 1)}}}`)).toBe(false);
+    }
+  });
+
   it('is refused for an error with an escaped name, or beside another', () => {
     expect(accepts('{"\\u0065rror":{"message":"free text"}}')).toBe(false);
     expect(accepts('{"error":{"message":"free text"},"error":null}')).toBe(false);
     expect(accepts('{"response":{"error":{"message":"free text"}}}')).toBe(false);
+    expect(accepts('{"ERROR":{"message":"free text"}}')).toBe(false);
+    const invalid = new BodyCheck(null);
+    expect(invalid.accepts(Uint8Array.from('{"\xfferror":1}', (character) => character.charCodeAt(0)))).toBe(false);
   });
 
   it('is of its own format', () => {

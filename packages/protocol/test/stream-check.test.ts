@@ -101,8 +101,10 @@ describe('a stream', () => {
     ['a carriage return in the name', 'event: ping\r\ndata: {"type":"ping"}\n\n'],
     ['a next line (U+0085)', 'data: {"a":"\u0085"}\n\n'],
     ['a line separator (U+2028)', 'data: {"a":"\u2028"}\n\n'],
-    ['a paragraph separator (U+2029) in a name', 'data: {"\u2029":1}\n\n'],
-    ['nesting beyond that of any request', `data: {"a":${'['.repeat(128)}${']'.repeat(128)}}\n\n`],
+    ['a paragraph separator (U+2029) in a name', 'data: {"a":{"\u2029":1}}\n\n'],
+    ['an error in another case', 'data: {"Error":{"message":"free text"}}\n\n'],
+    ['a type in another case', 'event: ping\ndata: {"type":"ping","Type":"error"}\n\n'],
+    ['a name that is not ASCII', 'data: {"érror":1}\n\n'],
   ])('is refused for %s', (_name, text) => {
     expect(check(text)).toBe('refused');
   });

@@ -251,13 +251,16 @@ function imageInPrompt(name: string): Changes {
 /** Members of a receipt of version 2. */
 const COMPUTED = { v: 2, engine: 'llama.cpp b9999 (Metal)', weights_sha256: 'a'.repeat(64), sampling: { temperature: '0.7', seed: '1' } };
 
+/** `value` in arrays of the depth. */
+const nested = (value: JsonValue, depth: number): JsonValue => Array.from({ length: depth }).reduce<JsonValue>((inner) => [inner], value);
+
 /** An event with every kind of JSON value, words of errors, and the deepest nesting. */
 const EVERY_VALUE = dataEvent({
   ...CHAT,
   choices: [{ delta: { content: '"error":{} \\ \n \u001f é 😀', error: 'text', type: 'message_stop' } }, [], {}, [[0, -1.5e-7, 1e21]]],
   flags: [true, false, null],
   error: null,
-  deep: Array.from({ length: 127 }).reduce<JsonValue>((inner) => [inner], 1),
+  deep: nested(1, 300),
 });
 
 const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
@@ -306,6 +309,16 @@ const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
     'stream: spaces in the data',
     'claimed',
     { stream: true, events: [chatChunk('one').replaceAll('":', '" : ').replaceAll(',', ' , '), chatChunk('two')] },
+  ],
+  ['plain: deeply nested', 'claimed', { plain: { ...FORMATS.chat.plain, deep: nested(10, 300) } }],
+  [
+    'stream: metadata with an escaped name',
+    'claimed',
+    {
+      format: 'responses',
+      stream: true,
+      events: [namedEvent('response.completed', { response: { metadata: { 'a"b': 'v' } } })],
+    },
   ],
   ['stream: every kind of JSON value', 'claimed', { stream: true, events: [EVERY_VALUE, EVERY_VALUE, chatChunk('two')] }],
   ['stream: comments everywhere', 'claimed', { stream: true, body: (text) => KEEP_ALIVE + text + KEEP_ALIVE }],
@@ -378,7 +391,9 @@ const REFUSED: readonly [string, Changes][] = [
       ['a NUL', 'data: {"a":"\u0000"}\n\n'],
       ['U+0085', 'data: {"a":"\u0085"}\n\n'],
       ['U+2028', 'data: {"a":"\u2028"}\n\n'],
-      ['data nested too deeply', `data: {"a":${'['.repeat(128)}${']'.repeat(128)}}\n\n`],
+      ['an error in another case', 'data: {"Error":{"message":"x"}}\n\n'],
+      ['a type in another case', 'event: ping\ndata: {"type":"ping","Type":"error"}\n\n'],
+      ['a name that is not ASCII', 'data: {"\u00e9rror":1}\n\n'],
     ] as const
   ).map(([name, event]): [string, Changes] => [`stream: ${name}`, { stream: true, events: [chatChunk('one'), event, chatChunk('two')] }]),
   ['plain: an error', { plain: { error: { message: 'x' } } }],

@@ -29,8 +29,8 @@ import { TerminalEventGate } from './terminal-event.js';
 import { type VerifiedProof, verifyProof } from './verify-proof.js';
 
 const JOB_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Statuses for which the `Response` constructor rejects a body (Fetch Standard, null body status). */
-const NULL_BODY_STATUSES = [204, 205, 304];
+const JSON_TYPE = /^application\/json(?:; charset=utf-8)?$/;
+const EVENT_STREAM_TYPE = /^text\/event-stream(?:; charset=utf-8)?$/;
 /** Headers of the sealed head that callers see. The client sets all others. */
 const PASSED_HEADERS = /^(?:x-should-retry|x-inference-ignored|retry-after)$/;
 
@@ -62,7 +62,7 @@ export async function openAnswer(input: AnswerToOpen): Promise<Response> {
   const parts = new OpenedParts(response.body, opener);
   const first = await parts.next();
   if (first.done) throw new E2ERefused('truncated', 'The answer has no head.');
-  const answer = new AnswerReader(input, origin, headOf(first.value), opener);
+  const answer = new AnswerReader(input, origin, headOf(first.value, input.request), opener);
   return answer.isStream ? streamAnswer(parts, answer, input) : collectAnswer(parts, answer, input);
 }
 
@@ -87,10 +87,14 @@ function originOf({ response, providers }: AnswerToOpen): Origin {
   return { index: Number(text), provider, jobId };
 }
 
-function headOf(part: E2ePart): E2eAnswerHead {
+/** Throws {@link E2ERefused} unless status and content type are those of an answer to the request, or of an error. */
+function headOf(part: E2ePart, { stream }: AnswerToOpen['request']): E2eAnswerHead {
   try {
     const head = parseE2eAnswerHead(part.bytes);
-    if (NULL_BODY_STATUSES.includes(head.status)) throw new E2ERefused('bad_proof', `An answer has no status ${head.status}.`);
+    const isError = head.status >= 400;
+    if (head.status !== 200 && !isError) throw new E2ERefused('bad_proof', `An answer has no status ${head.status}.`);
+    const expected = stream && !isError ? EVENT_STREAM_TYPE : JSON_TYPE;
+    if (!expected.test(head.content_type)) throw new E2ERefused('bad_proof', 'The answer has another content type than its request.');
     return head;
   } catch (error) {
     if (error instanceof E2eError) throw new E2ERefused('bad_proof', 'The head of the answer is not valid.', null, { cause: error });
@@ -122,7 +126,7 @@ class AnswerReader {
     this.#opener = opener;
     this.head = head;
     this.origin = origin;
-    this.isStream = head.content_type.startsWith('text/event-stream');
+    this.isStream = EVENT_STREAM_TYPE.test(head.content_type);
     this.#hash = input.crypto.createSha256();
     this.#usage = new UsageReader(input.request.endpoint, this.isStream);
     this.#streamCheck = this.isStream ? new StreamCheck(input.request.answer.terminalEvents) : null;
