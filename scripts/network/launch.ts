@@ -19,7 +19,7 @@ export const DEMO_MODEL_ARGS = ['demo-text', 'demo-image', ...(existsSync(VISION
 export interface StartControl {
   /** Cancels the start. */
   readonly signal: AbortSignal;
-  /** Called with a line for the user, such as a restart of a process. */
+  /** To be called with a line for the user, such as a restart of a process. */
   readonly onNotice: (text: string) => void;
   /** To be called after a failure, when the supervised processes have stopped. `launch` then calls `stop` for the rest. */
   readonly onFailure: (reason: string) => void;

@@ -1,4 +1,4 @@
-/** `supervise`: restarts a process after unexpected exits, each after a pause. Gives up at `MAX_EXITS` exits per minute. */
+/** `supervise`: restarts a process after unexpected exits, each after a pause. Gives up at `MAX_EXITS` exits per minute, or if a start fails. */
 import type { Child } from './child.js';
 
 export interface Supervised {
@@ -68,7 +68,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
     async stop() {
       stopping = true;
       clearTimeout(pause);
-      // A process that starts now is stopped by the restart.
+      // `restart` sees `stopping`, and stops a process that starts now.
       await restarting;
       await stopChild(current);
     },
