@@ -1,4 +1,4 @@
-/** Creates the archives of one version in a folder: the npm archive and the requested platforms. */
+/** `pack`: creates the agent's archives of one version: one for npm, and one with dependencies for each requested platform. */
 import { createHash } from 'node:crypto';
 import { createReadStream, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,6 +36,7 @@ export async function pack(options: PackOptions): Promise<void> {
   }
 }
 
+/** With `platform` null, the archive for npm. */
 export function archiveName(version: string, platform: ReleasePlatform | null): string {
   return `inference-provider-${version}${platform === null ? '' : `-${platform}`}.tgz`;
 }
