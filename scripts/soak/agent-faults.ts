@@ -8,7 +8,6 @@ export interface Fault {
   readonly name: string;
   /** Whether the daemon dies. Memory is measured in the second half of a run, so these faults are then excluded. */
   readonly killsDaemon: boolean;
-  /** Resolves at the end of the fault. */
   readonly inject: () => Promise<void>;
   /** Minimum time between two faults of this name, in milliseconds. */
   readonly minIntervalMs?: number;
@@ -23,7 +22,6 @@ export interface FaultDeps {
   readonly random: () => number;
 }
 
-/** Faults that kill the daemon. */
 export function deadlyFaults({ processes }: FaultDeps): readonly Fault[] {
   return [
     { name: 'agent killed', killsDaemon: true, inject: async () => killProcess(await processes.daemonPid()) },

@@ -27,7 +27,7 @@ export class AgentProcesses {
 
   /** Runs a command of the agent's CLI. Rejects if the command fails. */
   async runCommand(command: 'start' | 'stop' | 'restart'): Promise<void> {
-    await this.#readState();
+    if (command !== 'start') await this.#readState();
     await promisify(execFile)(process.execPath, [MAIN, command, '--data-dir', this.dataDir, '--manager', 'supervisor']);
   }
 

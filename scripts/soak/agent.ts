@@ -112,7 +112,6 @@ class AgentSoak {
     if (!isServing) this.problems.push(`no verified response within ${RECOVERY_MS / 1000} s after: ${fault.name}`);
   }
 
-  /** Checks service, connection and memory after the last fault. */
   async checkEnd(): Promise<void> {
     for (let count = 0; count < FINAL_RESPONSES; count++) {
       if (!(await this.#traffic.verifiedWithin(RECOVERY_MS))) this.problems.push('the agent did not serve at the end');
@@ -124,7 +123,6 @@ class AgentSoak {
     checkMemory(this.#memoryAtHalf ?? after, after, this.problems);
   }
 
-  /** Stops traffic and agent, and checks for leftover processes. */
   async stop(): Promise<void> {
     this.#progress.stop();
     await this.#traffic.stop();
@@ -160,7 +158,6 @@ class AgentSoak {
 interface MemorySizes {
   readonly daemon: number;
   readonly coordinator: number;
-  /** Shows whether the daemon restarted between two measurements. */
   readonly daemonPid: number;
 }
 

@@ -18,7 +18,6 @@ import { startProgress } from '../progress.js';
 
 const BAD_AGENTS = 8;
 const CLIENTS = 6;
-/** Maximum memory growth of the coordinator. */
 const MAX_GROWTH_BYTES = 300 * 1024 * 1024;
 
 const waitUntilCancelled = (job: LightJob): Promise<void> =>

@@ -15,7 +15,6 @@ export interface Fault {
   readonly maxAwayMs: number;
   /** Set if PostgreSQL does not answer during the fault, so that jobs are charged later. */
   readonly delaysSettlements?: true;
-  /** Whether a request may have this outcome during the fault. */
   readonly permits: (outcome: Outcome) => boolean;
   /** Causes the fault and resolves at its end. On abort, ends the fault at once. */
   readonly inject: (signal: AbortSignal) => Promise<void>;
