@@ -40,9 +40,7 @@ export interface Network {
   readonly adminKey: string;
   /** Model ids: text models first, then vision models. */
   readonly models: readonly string[];
-  /** Members of `models` with image output. */
   readonly imageModels: readonly string[];
-  /** Members of `models` with image input. */
   readonly visionModels: readonly string[];
   readonly coordinator: Supervised;
   readonly providers: readonly Supervised[];
@@ -247,7 +245,6 @@ export async function startSimulation(dataDir: string, logDir: string): Promise<
   return { child, ready: child.message as Promise<unknown> as Promise<SimulationReady> };
 }
 
-/** Starts an agent with a simulated enclave. Agents are numbered from 1. */
 export async function startProvider(
   options: Pick<NetworkOptions, 'dataDir' | 'modelPath' | 'providerArgs'>,
   number: number,
@@ -306,7 +303,6 @@ interface ListedModel {
 async function listModels(baseUrl: string, apiKey: string): Promise<ListedModel[]> {
   const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } });
   if (!response.ok) throw new StartError(`the coordinator rejected the development key with status ${response.status}`);
-  // Part of the response of GET /v1/models.
   const list = (await response.json()) as {
     data: {
       id: string;

@@ -8,10 +8,8 @@ export interface Supervised {
 
 export interface SuperviseOptions {
   readonly start: () => Promise<Child>;
-  /** Called after an unexpected exit, before the restart. */
   readonly onRestart: (ended: Child) => void;
   readonly onRestarted?: (child: Child) => void;
-  /** Stops the process. Default: `Child.stop`. */
   readonly stop?: (child: Child) => Promise<void>;
   /** Called when the process exited too often, or could not be restarted. */
   readonly onFailed: (ended: Child) => void;
@@ -21,7 +19,6 @@ const RESTART_PAUSE_MS = 500;
 const MAX_EXITS = 5;
 const WINDOW_MS = 60_000;
 
-/** Supervises a running process until `stop`. */
 export function supervise(first: Child, options: SuperviseOptions): Supervised {
   let current = first;
   let stopping = false;

@@ -1,6 +1,5 @@
 /** Text of CHANGELOG.md (format of keepachangelog.com): adds a version from changesets, and finds the section of a version. */
 
-/** Text of a changeset, and the named packages. */
 export interface ChangelogEntry {
   readonly summary: string;
   readonly packages: readonly string[];

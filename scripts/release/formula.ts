@@ -4,7 +4,6 @@ export interface FormulaRelease {
   readonly version: string;
   /** https address of the darwin-arm64 archive. */
   readonly url: string;
-  /** SHA-256 of the archive, hexadecimal. */
   readonly sha256: string;
 }
 

@@ -9,7 +9,6 @@ import { type StageOptions, stage } from './stage.js';
 
 interface PackOptions extends Omit<StageOptions, 'folder'> {
   readonly out: string;
-  /** Platforms whose dependencies are included. */
   readonly platforms: readonly ReleasePlatform[];
   readonly onFile: (file: string) => void;
 }
@@ -36,7 +35,6 @@ export async function pack(options: PackOptions): Promise<void> {
   }
 }
 
-/** With `platform` null, the archive for npm. */
 export function archiveName(version: string, platform: ReleasePlatform | null): string {
   return `inference-provider-${version}${platform === null ? '' : `-${platform}`}.tgz`;
 }

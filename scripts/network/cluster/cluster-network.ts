@@ -31,7 +31,6 @@ export interface ClusterOptions extends Partial<StartControl> {
   /** Port of the balancer; 0 lets the system choose. */
   readonly port: number;
   readonly dataDir: string;
-  /** Number of agents. */
   readonly providers: number;
   /** GGUF file that the agents serve. Default: the models in `providerArgs`. */
   readonly modelPath?: string;

@@ -16,7 +16,6 @@ interface User {
 
 export interface PostgresOptions {
   readonly programs: InstalledPrograms;
-  /** Data directory of the network. */
   readonly dataDir: string;
   readonly logDir: string;
   readonly port: number;
@@ -26,7 +25,6 @@ export interface PostgresOptions {
 export interface PostgresServer {
   readonly start: () => Promise<Child>;
   readonly url: string;
-  /** Directory of the data files. */
   readonly directory: string;
 }
 
