@@ -82,7 +82,6 @@ export async function ask({ baseUrl, apiKey }: Access, request: Ask): Promise<An
   return judge(response, Buffer.concat(parts), request);
 }
 
-/** Classifies a complete response. Throws {@link BadAnswer}. */
 export function judge(response: Pick<Response, 'status' | 'headers'>, body: Buffer, request: Ask): Answer {
   const { endpoint = '/v1/chat/completions', stream = false } = request;
   const { status, headers } = response;

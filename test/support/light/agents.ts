@@ -15,7 +15,6 @@ export interface LightAgentsOptions extends Omit<LightOptions, 'models' | 'keys'
   readonly models: (index: number) => readonly string[];
   /** Prepared keys; generated when absent. */
   readonly keys?: readonly LightKeys[];
-  /** Concurrent connection attempts. */
   readonly atOnce?: number;
 }
 

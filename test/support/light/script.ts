@@ -13,7 +13,6 @@ export interface Script {
   readonly text?: string;
 }
 
-/** Prompt that carries the script. */
 export function promptOf(script: Script): string {
   return JSON.stringify(script);
 }
@@ -34,7 +33,6 @@ export function wordOf(script: Script, index: number): string {
   return ` ${String(index).padStart((script.length ?? 8) - 1, 'w')}`;
 }
 
-/** The whole text. */
 export function textOf(script: Script): string {
   return Array.from({ length: script.words }, (_, index) => wordOf(script, index)).join('');
 }
