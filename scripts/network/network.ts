@@ -22,7 +22,7 @@ export interface NetworkOptions {
   readonly coordinatorArgv?: readonly string[];
   /** Returns the address at which an agent (counted from 1) reaches the coordinator, such as a proxy. */
   readonly route?: (provider: number, baseUrl: string) => Promise<string>;
-  /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
+  /** Adds a simulated management server, so that simulated Macs can reach trust level `hardware`. */
   readonly hasSimulatedManagement?: boolean;
   /** Milliseconds that each step of the start may take. Default: 110 s, for busy machines. */
   readonly startDeadlineMs?: number;

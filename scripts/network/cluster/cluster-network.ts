@@ -36,7 +36,7 @@ export interface ClusterOptions extends Partial<StartControl> {
   readonly modelPath?: string;
   readonly providerArgs?: readonly string[];
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
-  /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
+  /** Adds a simulated management server, so that simulated Macs can reach trust level `hardware`. */
   readonly hasSimulatedManagement?: boolean;
   /** Replaces the NATS and database addresses of a coordinator, for example by proxies in failure tests. */
   readonly routeCoordinator?: (index: number, addresses: CoordinatorAddresses) => Promise<CoordinatorAddresses>;

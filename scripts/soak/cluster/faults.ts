@@ -22,7 +22,7 @@ export interface Fault {
 
 /** Time for agents of a stopped coordinator to join another coordinator. */
 const AWAY_MS = 5_000;
-/** Errors of requests whose provider, or the connection to its coordinator, was lost. `502` and `504`: before the first content. */
+/** Errors after the loss of a provider, or of the connection to its coordinator. Without a status: within a stream. */
 const PROVIDER_LOST = new Set(['provider_failed', '502 provider_failed', 'provider_timeout', '504 provider_timeout']);
 /** Errors of a coordinator that reaches no provider. Without a status: within a stream. */
 const NO_PROVIDER = new Set(['503 no_provider', '404 model_not_found', 'no_provider']);
