@@ -24,7 +24,6 @@ interface Manifest {
 interface ClientPackageOptions {
   /** Default: the version in packages/client/package.json. */
   readonly version?: string;
-  /** Web address of the repository. */
   readonly repository?: string | undefined;
 }
 
@@ -80,7 +79,6 @@ function bundledDependencies(names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [SCOPE + name, manifestOf(name).version]));
 }
 
-/** Dependencies from the registry, in the pinned versions. */
 function externalDependencies(names: readonly string[]): Record<string, string> {
   const entries = names.flatMap((name) => Object.entries(manifestOf(name).dependencies ?? {}));
   return Object.fromEntries(entries.filter(([name]) => !name.startsWith(SCOPE)).sort());

@@ -34,7 +34,7 @@ async function startAll(args: readonly string[]): Promise<number> {
   if (args.length > 1) throw new StartError(USAGE);
   const coordinatorCount = readCount(args[0], MAX_LOCAL_COORDINATORS);
   const { modelPath, ...settings } = readSettings(process.env, coordinatorCount);
-  let up: ClusterNetwork | null = null;
+  let readyNetwork: ClusterNetwork | null = null;
   // Addresses and process ids of the network, for examples and tests.
   const write = (network: ClusterNetwork, topology: Topology): void =>
     writeDemoFile<ClusterDemo>(settings.dataDir, { ...demoOf(network), ...topology });
@@ -46,11 +46,11 @@ async function startAll(args: readonly string[]): Promise<number> {
         ...control,
         coordinatorCount,
         ...(modelPath === null ? { providerArgs: DEMO_MODEL_ARGS } : { modelPath }),
-        managed: true,
-        onChange: (topology) => up !== null && write(up, topology),
+        hasSimulatedManagement: true,
+        onChange: (topology) => readyNetwork !== null && write(readyNetwork, topology),
       }),
     onReady: (network) => {
-      up = network;
+      readyNetwork = network;
       write(network, network.topology);
       const agents = `${settings.providers} agent${settings.providers === 1 ? '' : 's'} serving ${network.models.join(', ')}`;
       const headline = `The network is up: ${coordinatorCount} coordinator(s) behind a balancer, ${agents}.`;

@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fuzz, goodRequests } from '../test/support/fuzz/run.js';
+import { fuzz, sendValidRequests } from '../test/support/fuzz/run.js';
 import { startNetwork } from './network/network.js';
 
 const cases = Number(process.argv[2] ?? 20_000);
@@ -26,7 +26,7 @@ try {
   };
   const begin = performance.now();
   const { faults, statuses } = await fuzz({ ...target, firstSeed, cases });
-  const good = await goodRequests(target);
+  const good = await sendValidRequests(target);
   for (const fault of faults) console.log(fault);
   for (const text of restarts) console.log(text);
   console.log(`${cases} requests in ${((performance.now() - begin) / 1000).toFixed(0)} s, ${faults.length} faults; statuses:`);

@@ -75,7 +75,7 @@ check_address() {
   esac
 }
 
-# fetch URL FILE MAX_BYTES: downloads a file, or resumes an earlier download. Refuses redirects and larger files.
+# fetch URL FILE MAX_BYTES: downloads a file, or resumes an earlier download. Follows no redirects, and refuses larger files.
 fetch() {
   tries=0
   while :; do
@@ -87,7 +87,7 @@ fetch() {
         --continue-at - --output "$2" "$1"
     ) || code=$?
     [ "$code" -eq 0 ] && break
-    # 33: the server does not support ranges. 22 with a whole file: the download is already complete.
+    # 33: the server does not support ranges.
     if [ "$code" -eq 33 ]; then rm -f "$2"; fi
     if [ "$code" -eq 23 ]; then fail "cannot write $2: is the disk full?"; fi
     # Too many bytes. 63: by curl's limit. 153: by the shell's limit (SIGXFSZ).

@@ -74,7 +74,7 @@ interface ModelOptions {
   vocabulary: Vocabulary;
   pre: string;
   ending: Ending;
-  embedding: boolean;
+  isEmbeddingModel: boolean;
 }
 
 /** llama.cpp's `LLAMA_POOLING_TYPE_LAST`. */
@@ -127,7 +127,7 @@ function readModelOptions(args: string[]): ModelOptions | undefined {
     vocabulary,
     pre: values.pre ?? 'qwen2',
     ending,
-    embedding: values.embedding ?? false,
+    isEmbeddingModel: values.embedding ?? false,
   };
 }
 
@@ -226,7 +226,7 @@ function* withEnding(chunks: Iterable<Float32Array>, { shape, vocabulary, ending
   }
 }
 
-function make(options: ModelOptions): void {
+function writeModel(options: ModelOptions): void {
   const slots = decoderTensors(options.shape);
   const parameters = parameterCount(slots);
   const tensors = slots.map((slot, index): Tensor => {
@@ -249,14 +249,14 @@ function make(options: ModelOptions): void {
     ...decoderMetadata(options.shape, about),
     ...tokenizerMetadata(options.vocabulary, template.trimEnd(), options.pre),
   ]);
-  if (options.embedding) metadata.set(`${options.shape.architecture}.pooling_type`, integer(POOLING_LAST));
+  if (options.isEmbeddingModel) metadata.set(`${options.shape.architecture}.pooling_type`, integer(POOLING_LAST));
   const bytes = writeGguf(options.out, metadata, tensors);
   console.log(`${options.out}: ${parameters} parameters, ${bytes} bytes, context ${options.shape.context}`);
 }
 
 try {
   const options = readModelOptions(process.argv.slice(2));
-  if (options) make(options);
+  if (options) writeModel(options);
   else process.stdout.write(HELP);
 } catch (error) {
   if (!(error instanceof BadArgument)) throw error;

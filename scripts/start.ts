@@ -24,7 +24,12 @@ async function main(): Promise<number> {
   return launch({
     dataDir: rest.dataDir,
     start: (control) =>
-      startNetwork({ ...rest, ...control, ...(modelPath === null ? { providerArgs: DEMO_MODEL_ARGS } : { modelPath }), managed: true }),
+      startNetwork({
+        ...rest,
+        ...control,
+        ...(modelPath === null ? { providerArgs: DEMO_MODEL_ARGS } : { modelPath }),
+        hasSimulatedManagement: true,
+      }),
     onReady: (network) => {
       writeDemoFile(rest.dataDir, demoOf(network));
       console.log(

@@ -78,7 +78,7 @@ async function main(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'inference-trust-demo-'));
   try {
     const coordinatorEnv = { MDM_SECURITY_INTERVAL_SECONDS: '2' };
-    const network = await startNetwork({ port: 0, dataDir, providers: 1, managed: true, coordinatorEnv });
+    const network = await startNetwork({ port: 0, dataDir, providers: 1, hasSimulatedManagement: true, coordinatorEnv });
     try {
       await demonstrate(network, dataDir);
     } finally {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sends a request to the coordinator, and verifies the answer with curl and openssl alone:
+# Sends a request to the coordinator, and verifies the answer with curl, openssl and POSIX tools:
 # - the SHA-256 of the received bytes, and the enclave's signature over this hash
 # - the signed receipt, which must name this response and this request
 # - the provider's record in the public attestation feed, with its signed statements
@@ -7,7 +7,7 @@
 # Exit codes: 0 prints "verified", after the evidence for the hardware (SIMULATED, or CLAIMED by the machine itself); 1 prints
 # "FAILED: <check>"; 2 is wrong usage; 3 prints "NO ANSWER: <reason>": no connection, an incomplete download, or an HTTP error.
 #
-# Certificates of the manufacturer are checked only by inference-verify. packages/verifier/test/answer-cases.ts lists the forgeries
+# Certificates of the manufacturer are not checked here. packages/verifier/test/answer-cases.ts lists the forgeries
 # that this script, inference-verify and the web console must refuse.
 #
 # Signed bytes of a plain answer: the whole body. Signed bytes of a stream: all bytes before the signature, without SSE comment
@@ -211,8 +211,8 @@ statement() {
   signed_by_key "$scratch/$1.der" "$scratch/$1.signed"
 }
 
-# milliseconds TEXT: whether a text is a non-negative integer of at most 15 digits.
-milliseconds() { case $1 in '' | *[!0-9]* | ????????????????*) return 1 ;; esac; }
+# is_integer TEXT: whether a text is a non-negative integer of at most 15 digits.
+is_integer() { case $1 in '' | *[!0-9]* | ????????????????*) return 1 ;; esac; }
 
 # lines DEPTH FILE...: removes white space outside strings, and puts each member down to DEPTH on its own line:
 #   {
@@ -659,11 +659,11 @@ inner "$receipt_lines" usage
 usage_lines=$value
 for name in prompt_tokens completion_tokens total_tokens; do
   field "$usage_lines" $name
-  milliseconds "$value" || fail "receipt: its usage lacks $name"
+  is_integer "$value" || fail "receipt: its usage lacks $name"
 done
 field "$receipt_lines" completed_at
 completed=$value
-milliseconds "$completed" || fail 'receipt: completed_at is not a time'
+is_integer "$completed" || fail 'receipt: completed_at is not a time'
 names se_key_sha256 "$key_hash" 'enclave key'
 names provider_id "$provider" provider
 names response_sha256 "$hash" response
@@ -924,7 +924,7 @@ if ! is "$record" last_challenge null; then
   done
   field "$signed_challenge" issued_at
   issued=$value
-  milliseconds "$issued" || contradicted 'its challenge has no time'
+  is_integer "$issued" || contradicted 'its challenge has no time'
   age=$((moment - issued))
   # Twenty minutes. Challenges come every five minutes.
   if [ "$age" -le 1200000 ] && [ "$age" -ge -$tolerance ]; then
@@ -958,7 +958,7 @@ if ! is "$record" key_statement null; then
   not_before=$value
   field "$key_statement" not_after
   not_after=$value
-  milliseconds "$not_before" && milliseconds "$not_after" && [ $((not_after - not_before)) -gt 0 ] &&
+  is_integer "$not_before" && is_integer "$not_after" && [ $((not_after - not_before)) -gt 0 ] &&
     [ $((not_after - not_before)) -le 3600000 ] || contradicted 'its sealing key is valid for longer than an hour, or never'
   [ "$not_before" -le $((moment + tolerance)) ] || contradicted 'its sealing key is not valid yet'
   [ "$not_after" -ge $((moment - tolerance)) ] || contradicted 'its sealing key has expired'

@@ -234,7 +234,8 @@ describe('the counts of a receipt', () => {
   const event = (value: object) => `data: ${body(value)}\n\n`;
   const responses = { input_tokens: 1, output_tokens: 2, total_tokens: 3, output_tokens_details: { reasoning_tokens: 0 } };
   const message = { input_tokens: 1, cache_read_input_tokens: 0, output_tokens: 2, output_tokens_details: { thinking_tokens: 0 } };
-  const started = `event: message_start\ndata: ${JSON.stringify({ message: { usage: { input_tokens: 1, output_tokens: 0 } } })}\n\n`;
+  const start = { type: 'message_start', message: { usage: { input_tokens: 1, output_tokens: 0 } } };
+  const delta = event(message).replace('{', '{"type":"message_delta",');
 
   test.each<[string, boolean, string, string]>([
     ['chat', false, '/v1/chat/completions', body({ ...usage, ...details })],
@@ -247,7 +248,7 @@ describe('the counts of a receipt', () => {
       `data: ${JSON.stringify({ response: { usage: null } })}\n\ndata: ${JSON.stringify({ response: { usage: responses } })}\n\n`,
     ],
     ['messages', false, '/v1/messages', body(message)],
-    ['messages, streamed', true, '/v1/messages', `${started}event: message_delta\n${event(message)}`],
+    ['messages, streamed', true, '/v1/messages', `event: message_start\ndata: ${JSON.stringify(start)}\n\nevent: message_delta\n${delta}`],
     [
       'vectors',
       false,

@@ -5,7 +5,7 @@ import { p256PublicKeyPem } from '@inference/protocol/crypto';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
-import { fuzz, goodRequests } from './support/fuzz/run.js';
+import { fuzz, sendValidRequests } from './support/fuzz/run.js';
 import { runProgram } from './support/program.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
@@ -125,5 +125,5 @@ it('answers fuzzed requests as documented, and goes on', async () => {
   expect(faults).toEqual([]);
   expect(statuses.get(200)).toBeGreaterThan(20);
   expect(statuses.get(400)).toBeGreaterThan(50);
-  expect(new Set(await goodRequests(target, paths))).toEqual(new Set([200]));
+  expect(new Set(await sendValidRequests(target, paths))).toEqual(new Set([200]));
 });

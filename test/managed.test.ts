@@ -10,7 +10,7 @@ describe('a network whose Macs are managed', () => {
   let network: DemoNetwork;
   const start = async (): Promise<void> => {
     const coordinatorEnv = { MDM_SECURITY_INTERVAL_SECONDS: '1' };
-    ({ network } = await startDemoNetwork({ dataDir, managed: true, coordinatorEnv }));
+    ({ network } = await startDemoNetwork({ dataDir, hasSimulatedManagement: true, coordinatorEnv }));
   };
   beforeAll(start);
   afterAll(() => network.stop());

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
-import { fuzz, goodRequests } from './support/fuzz/run.js';
+import { fuzz, sendValidRequests } from './support/fuzz/run.js';
 import { ROOT } from './support/npm-start.js';
 import { runCommand } from './support/run-command.js';
 import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
@@ -117,7 +117,7 @@ describe('fuzzed requests', () => {
       expect(faults).toEqual([]);
       expect(statuses.get(200)).toBeGreaterThan(20);
       expect(statuses.get(400)).toBeGreaterThan(50);
-      expect(new Set(await goodRequests(target))).toEqual(new Set([200]));
+      expect(new Set(await sendValidRequests(target))).toEqual(new Set([200]));
       expect(failuresOfSharedNetwork()).toEqual([]);
     },
     STUCK_MS,

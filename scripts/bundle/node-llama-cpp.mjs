@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { sep } from 'node:path';
 
 const DIRECTORY = /[\\/]node_modules[\\/]node-llama-cpp[\\/]dist[\\/]/;
-/** Modules for downloads and builds of llama.cpp, which engines never start (`build: 'never'`), and their only used exports. */
+/** Modules for downloads and builds of llama.cpp, which engines never run (`build: 'never'`). Value: the only used export. */
 const BUILD_TOOLS = new Map([
   ['simple-git', 'simpleGit'],
   ['../../utils/withProgressLog.js', 'withProgressLog'],

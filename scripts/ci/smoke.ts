@@ -1,4 +1,4 @@
-/** `npm run smoke`: runs every soak test and bench at a small size, two at a time. Fails if one does not complete. */
+/** `npm run smoke`: runs every soak test and bench at a small size, two at a time. Fails if one fails twice. */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -17,7 +17,6 @@ export interface Command {
 
 export interface Agent {
   readonly name: string;
-  /** Package specifier for `npm install`. */
   readonly spec: string;
   /** Writes the configuration into `home` or the working directory. */
   readonly command: (access: Access, home: string, work: string, question: string) => Command;
@@ -110,7 +109,6 @@ function opencodeAnswer(output: string): string | null {
   return finished && texts.length > 0 ? texts.join('') : null;
 }
 
-/** JSON objects in the output, one per line. Other lines are skipped. */
 function* objectsIn(output: string): Iterable<Record<string, unknown>> {
   for (const line of output.split('\n')) {
     if (!line.startsWith('{')) continue;

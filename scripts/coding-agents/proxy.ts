@@ -11,6 +11,7 @@ export class ProxyProgram {
 
   private constructor(private readonly child: ChildProcess) {}
 
+  /** Set before `start` resolves. */
   baseUrl = '';
 
   /** Starts the proxy on a free port. Rejects with the proxy's output if the proxy ends first. */
@@ -31,7 +32,7 @@ export class ProxyProgram {
     });
   }
 
-  /** Verdict lines since the last call, without their times. */
+  /** Output lines since the last call, without their first word, a time. */
   takeLines(): string[] {
     const lines = this.#lines.map((line) => line.replace(/^\S+ /, ''));
     this.#lines = [];

@@ -34,7 +34,6 @@ function makeModel(directory: string): string {
   return path;
 }
 
-/** TypeScript and Markdown files under `folder`, relative to the repository. */
 function textsUnder(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(md|ts)$/.test(name) && !/(^|\/)(node_modules|dist)\//.test(name))

@@ -8,7 +8,6 @@ import { filesBelow } from '../release/stage.js';
 export const CHART = join(ROOT, 'deploy/helm/inference-coordinator');
 export const RENDERED = join(ROOT, 'deploy/helm/rendered');
 
-/** Values that the chart requires. */
 const REQUIRED = {
   publicUrl: 'https://gateway.example',
   existingSecret: 'inference-secrets',

@@ -25,7 +25,6 @@ Builds deploy/*.Dockerfile with Docker, or else with buildah and bubblewrap, and
 `;
 
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
-/** 250 MB, in the decimal megabytes of registries. */
 const MAX_COORDINATOR_BYTES = 250e6;
 const START_DEADLINE_MS = 180_000;
 const STOP_DEADLINE_MS = 60_000;
@@ -97,7 +96,6 @@ function formatMegabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1).padStart(7)} MB`;
 }
 
-/** Runs coordinator and agent, and verifies one response of the agent. */
 async function checkRequest(runner: ImageEngine): Promise<void> {
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;

@@ -29,7 +29,7 @@ interface Layer {
 export interface RunningContainer {
   /** Exits with the container. */
   readonly child: ChildProcess;
-  /** Sends a signal to the container's first process. */
+  /** Sends a signal to the container's first process. With Docker, SIGKILL ends only the Docker client. */
   signal(name: 'SIGTERM' | 'SIGKILL'): void;
 }
 

@@ -1,4 +1,4 @@
-/** Rows and panels of the Grafana dashboard for coordinators. Each row answers one question of an operator. */
+/** Rows and panels of the Grafana dashboard for coordinators. */
 import type { Panel, Query, Row } from './grafana.js';
 
 type Options = Omit<Panel, 'kind' | 'title' | 'unit' | 'queries'>;

@@ -1,4 +1,4 @@
-/** `spawnChild`: starts a process that logs to a file. A Node.js child exits when its IPC channel to this process closes. */
+/** `spawnChild`: starts a process that logs to a file. This repository's programs exit when their IPC channel to this process closes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { basename } from 'node:path';
@@ -23,7 +23,7 @@ export interface Child {
   readonly pid: number;
   /** Resolves when the process has exited and the log is written. */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
-  /** First message from the child over IPC. */
+  /** First message from the child over IPC. Never settles if the child exits first. */
   readonly message: Promise<Record<string, unknown>>;
   /** Sends a message and resolves to the child's next message. Rejects if the child exits first. */
   ask(message: object): Promise<Record<string, unknown>>;

@@ -18,7 +18,6 @@ export function writeDemoFile<Contents extends Demo>(dataDir: string, demo: Cont
   renameSync(`${path}.new`, path);
 }
 
-/** A started network, as described in `demo.json` and in the usage text. */
 export interface RunningNetwork {
   readonly baseUrl: string;
   readonly apiKey: string;

@@ -1,4 +1,3 @@
-/** `makeDirectory`: creates a private directory for the start scripts. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 

@@ -6,7 +6,6 @@ import { makeDirectory } from './directory.js';
 import { ROOT } from './network.js';
 import { StartError } from './start-error.js';
 
-/** Viso, the small vision model that ships with the agent. */
 const VISION_MODEL = join(ROOT, 'apps/provider/demo-models/viso/viso.gguf');
 
 /** Agent arguments for the demo models. An agent loads the first model at start and the others on demand (`modelChoices`). */
@@ -15,11 +14,9 @@ export const DEMO_MODEL_ARGS = ['demo-text', 'demo-image', ...(existsSync(VISION
   model,
 ]);
 
-/** Argument of {@link LaunchOptions.start}. */
 export interface StartControl {
-  /** Cancels the start. */
   readonly signal: AbortSignal;
-  /** Called with a line for the user, such as a restart of a process. */
+  /** To be called with a line for the user, such as a restart of a process. */
   readonly onNotice: (text: string) => void;
   /** To be called after a failure, when the supervised processes have stopped. `launch` then calls `stop` for the rest. */
   readonly onFailure: (reason: string) => void;
@@ -28,7 +25,6 @@ export interface StartControl {
 interface LaunchOptions<Network> {
   readonly dataDir: string;
   readonly start: (control: StartControl) => Promise<Network>;
-  /** Called with the network that `start` resolved to. */
   readonly onReady: (network: Network) => void;
 }
 

@@ -16,20 +16,21 @@ export interface NetworkOptions {
   /** GGUF file to serve instead of the demo model. */
   readonly modelPath?: string;
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
+  /** Further arguments of `inference-provider serve`. */
   readonly providerArgs?: readonly string[];
   /** Node.js arguments and script, in place of the built coordinator. */
   readonly coordinatorArgv?: readonly string[];
   /** Returns the address at which an agent (counted from 1) reaches the coordinator, such as a proxy. */
   readonly route?: (provider: number, baseUrl: string) => Promise<string>;
-  /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
-  readonly managed?: boolean;
+  /** Adds a simulated management server, so that simulated Macs can reach trust level `hardware`. */
+  readonly hasSimulatedManagement?: boolean;
   /** Milliseconds that each step of the start may take. Default: 110 s, for busy machines. */
   readonly startDeadlineMs?: number;
   /** Cancels the start: stops all processes and rejects. */
   readonly signal?: AbortSignal;
-  /** Called with a line for the user after a process was restarted. */
+  /** Called with a line for the user before a process is restarted. */
   readonly onNotice?: (text: string) => void;
-  /** Called with the reason after a failure, when coordinator and agents have stopped. */
+  /** Called when a process cannot be kept running, after all agents and the coordinator were stopped. */
   readonly onFailure?: (reason: string) => void;
 }
 
@@ -39,9 +40,7 @@ export interface Network {
   readonly adminKey: string;
   /** Model ids: text models first, then vision models. */
   readonly models: readonly string[];
-  /** Members of `models` with image output. */
   readonly imageModels: readonly string[];
-  /** Members of `models` with image input. */
   readonly visionModels: readonly string[];
   readonly coordinator: Supervised;
   readonly providers: readonly Supervised[];
@@ -59,13 +58,13 @@ const POLL_MS = 100;
 /** Time for a busy machine to load a program and its models. */
 const START_DEADLINE_MS = 110_000;
 
-/** A program of the network: the running process, and a function that starts the next after a crash. */
+/** A running process, and a function that starts the program again after a crash. */
 export interface Program {
   readonly child: Child;
   readonly start: () => Promise<Child>;
 }
 
-/** Starts a network and waits until every agent serves. Stops all processes and throws {@link StartError} if the start fails. */
+/** Starts a network and waits until some model is served by every agent. If the start fails, stops all processes and rejects. */
 export async function startNetwork(options: NetworkOptions): Promise<Network> {
   const logDir = join(options.dataDir, 'logs');
   makeDataDirectory(logDir);
@@ -73,7 +72,7 @@ export async function startNetwork(options: NetworkOptions): Promise<Network> {
   const waitFor = waiter(options);
   let simulation: Simulation | null = null;
   try {
-    if (options.managed === true) {
+    if (options.hasSimulatedManagement === true) {
       simulation = await startSimulation(options.dataDir, logDir);
       await waitFor(simulation.ready, [simulation.child], 'the device simulation did not start');
     }
@@ -115,7 +114,7 @@ type WaitFor = <Value>(ready: Promise<Value>, children: readonly Child[], failur
 /** Returns a function that waits for a step of the start. Rejects if a child exits, the deadline passes or the start is cancelled. */
 function waiter({ startDeadlineMs = START_DEADLINE_MS, signal }: NetworkOptions): WaitFor {
   const cancelled = rejectOnAbort(signal);
-  // The signal may abort before the first wait.
+  // If the signal aborts before the first wait, the rejection must not count as unhandled.
   cancelled.catch(() => {});
   return (ready, children, failure) =>
     Promise.race([ready, ...children.map(rejectOnExit), rejectAfter(startDeadlineMs, failure), cancelled]);
@@ -219,7 +218,7 @@ export function spawnCoordinator({ name, port, dataDir, logDir, env, argv = [COO
   });
 }
 
-/** Resolves to a coordinator's address once the process listens. */
+/** Resolves to the coordinator's address once the process listens; never settles if the process exits first. */
 export async function listeningAddress(child: Child): Promise<string> {
   return (await child.message).address as string;
 }
@@ -246,7 +245,6 @@ export async function startSimulation(dataDir: string, logDir: string): Promise<
   return { child, ready: child.message as Promise<unknown> as Promise<SimulationReady> };
 }
 
-/** Starts an agent with a simulated enclave. Agents are numbered from 1. */
 export async function startProvider(
   options: Pick<NetworkOptions, 'dataDir' | 'modelPath' | 'providerArgs'>,
   number: number,
@@ -275,7 +273,7 @@ export async function startProvider(
   return { child: await start(), start };
 }
 
-/** Polls until some model has at least `providers` providers. Resolves to the ids of all such models. */
+/** Polls without a time limit until some model has `providers` providers or more. Resolves to the ids of all such models. */
 export async function waitUntilServed(
   baseUrl: string,
   apiKey: string,
@@ -305,7 +303,6 @@ interface ListedModel {
 async function listModels(baseUrl: string, apiKey: string): Promise<ListedModel[]> {
   const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } });
   if (!response.ok) throw new StartError(`the coordinator rejected the development key with status ${response.status}`);
-  // Part of the response of GET /v1/models.
   const list = (await response.json()) as {
     data: {
       id: string;
@@ -342,7 +339,7 @@ export function rejectAfter(ms: number, failure: string): Promise<never> {
   });
 }
 
-/** Throws {@link StartError}. */
+/** Creates a directory with mode 0700. Throws {@link StartError}. */
 export function makeDataDirectory(path: string): void {
   try {
     makeDirectory(path);
@@ -351,7 +348,7 @@ export function makeDataDirectory(path: string): void {
   }
 }
 
-/** Keys that a coordinator in development mode writes into its data directory. Throws {@link StartError}. */
+/** Keys that a coordinator in development mode writes into its data directory. Throws if they are missing. */
 export function readDevelopmentKeys(dataDir: string): { apiKey: string; adminKey: string } {
   const keys = JSON.parse(readFileSync(join(dataDir, 'coordinator', 'development-keys.json'), 'utf8')) as Record<string, string>;
   const { api_key: apiKey, admin_key: adminKey } = keys;

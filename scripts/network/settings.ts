@@ -6,7 +6,6 @@ import { StartError } from './start-error.js';
 export interface Settings {
   readonly port: number;
   readonly dataDir: string;
-  /** Number of agents. */
   readonly providers: number;
   /** GGUF file. Null for the demo models. */
   readonly modelPath: string | null;

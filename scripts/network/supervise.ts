@@ -1,4 +1,4 @@
-/** `supervise`: restarts a process after unexpected exits, each after a pause. Gives up at `MAX_EXITS` exits per minute. */
+/** `supervise`: restarts a process after unexpected exits, each after a pause. Gives up at `MAX_EXITS` exits per minute, or if a start fails. */
 import type { Child } from './child.js';
 
 export interface Supervised {
@@ -8,10 +8,8 @@ export interface Supervised {
 
 export interface SuperviseOptions {
   readonly start: () => Promise<Child>;
-  /** Called after an unexpected exit, before the restart. */
   readonly onRestart: (ended: Child) => void;
   readonly onRestarted?: (child: Child) => void;
-  /** Stops the process. Default: `Child.stop`. */
   readonly stop?: (child: Child) => Promise<void>;
   /** Called when the process exited too often, or could not be restarted. */
   readonly onFailed: (ended: Child) => void;
@@ -21,7 +19,6 @@ const RESTART_PAUSE_MS = 500;
 const MAX_EXITS = 5;
 const WINDOW_MS = 60_000;
 
-/** Supervises a running process until `stop`. */
 export function supervise(first: Child, options: SuperviseOptions): Supervised {
   let current = first;
   let stopping = false;
@@ -68,7 +65,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
     async stop() {
       stopping = true;
       clearTimeout(pause);
-      // A process that starts now is stopped by the restart.
+      // `restart` sees `stopping`, and stops a process that starts now.
       await restarting;
       await stopChild(current);
     },

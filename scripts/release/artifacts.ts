@@ -24,7 +24,6 @@ export interface ArtifactOptions {
 }
 
 const SUMS = 'SHA256SUMS';
-/** Published programs. Names of their files begin with `file`. */
 const PROGRAMS = [
   { workspace: 'apps/provider', name: 'inference-provider', file: 'inference-provider' },
   { workspace: 'apps/coordinator', name: COORDINATOR_PACKAGE, file: COORDINATOR_PACKAGE },

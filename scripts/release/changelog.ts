@@ -1,6 +1,5 @@
-/** Writes CHANGELOG.md from changesets, in the format of keepachangelog.com, with a list per product. */
+/** Text of CHANGELOG.md (format of keepachangelog.com): adds a version from changesets, and finds the section of a version. */
 
-/** Text of a changeset, and the named packages. */
 export interface ChangelogEntry {
   readonly summary: string;
   readonly packages: readonly string[];
@@ -8,7 +7,7 @@ export interface ChangelogEntry {
 
 const UNRELEASED = '## Unreleased';
 
-/** Products in the order of the changelog. An entry is listed under the first product it names. Libraries belong to the client. */
+/** Products in the order of the changelog. An entry is listed under the first product it names, or else under the last. */
 const PRODUCTS: readonly { readonly title: string; readonly packages: readonly string[] }[] = [
   { title: 'API and coordinator', packages: ['@inference/coordinator'] },
   { title: 'Console', packages: ['@inference/console'] },

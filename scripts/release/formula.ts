@@ -1,14 +1,13 @@
-/** Writes the Homebrew formula of a release, for the operator's tap. */
+/** `formula`: returns the Homebrew formula of a release. `npm run release -- sign` writes it for the operator's tap (formula repository). */
 
 export interface FormulaRelease {
   readonly version: string;
   /** https address of the darwin-arm64 archive. */
   readonly url: string;
-  /** SHA-256 of the archive, hexadecimal. */
   readonly sha256: string;
 }
 
-/** Text of `inference-provider.rb`. Throws on invalid values, because a quote would end a Ruby string literal. */
+/** Text of `inference-provider.rb`. Throws on a value that could end its Ruby string literal. */
 export function formula({ version, url, sha256 }: FormulaRelease): string {
   if (!/^\d+\.\d+\.\d+$/.test(version)) throw new Error(`${version} is not a version such as 1.2.3`);
   if (!/^https:\/\/[\w.~:/?&=%@+,-]+$/.test(url))
@@ -32,7 +31,7 @@ class InferenceProvider < Formula
   depends_on macos: :sonoma
   depends_on "node"
 
-  # The libraries are prebuilt: they have no room for longer install names.
+  # Homebrew cannot write longer install names (library paths) into prebuilt libraries.
   preserve_rpath
   skip_clean "libexec"
 
@@ -44,6 +43,7 @@ class InferenceProvider < Formula
       exec "#{node}" "#{libexec}/bin/inference-provider.js" "$@"
     SH
     launcher = HOMEBREW_PREFIX/"bin/inference-provider"
+    # Tells the agent that Homebrew installs its updates.
     (libexec/"installer.json").write JSON.generate({ kind: "homebrew", launcher: launcher.to_s })
     system node, libexec/"install/build-helper.mjs", "--strict"
     system "sh", libexec/"menu-bar/build.sh"

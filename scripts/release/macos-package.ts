@@ -1,5 +1,5 @@
 /**
- * `stageMacPackage`: writes the inputs of the macOS package, for `build-package.sh` on a Mac. The payload is the released
+ * `stageMacPackage`: writes the inputs of the macOS package, for `build-package.sh` on a Mac. The payload is the
  * darwin-arm64 archive; `build-package.sh` adds Node.js and the Swift programs.
  */
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

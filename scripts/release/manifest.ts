@@ -23,7 +23,6 @@ export function writeJson(path: string, value: unknown): void {
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** `repository` of a manifest, in npm's form. */
 export function repositoryField(address: string | undefined): { readonly repository?: { readonly type: 'git'; readonly url: string } } {
   return address === undefined ? {} : { repository: { type: 'git', url: `git+${address}.git` } };
 }

@@ -1,4 +1,4 @@
-/** Creates the archives of one version in a folder: the npm archive and the requested platforms. */
+/** `pack`: creates the agent's archives of one version: one for npm, and one with dependencies for each requested platform. */
 import { createHash } from 'node:crypto';
 import { createReadStream, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,6 @@ import { type StageOptions, stage } from './stage.js';
 
 interface PackOptions extends Omit<StageOptions, 'folder'> {
   readonly out: string;
-  /** Platforms whose dependencies are included. */
   readonly platforms: readonly ReleasePlatform[];
   readonly onFile: (file: string) => void;
 }

@@ -69,10 +69,9 @@ export function lockedClosure(lock: Lock, workspace: string, roots: readonly str
     const place = found.startsWith(`${workspace}/`) ? found.slice(workspace.length + 1) : found;
     if (entries[place] === entry) continue;
     if (entries[place] !== undefined) throw new Error(`two versions of ${place} are needed at one place`);
-    const { dev: _, devOptional: __, ...kept } = entry;
     entries[place] = entry;
-    for (const name of Object.keys(kept.dependencies ?? {})) waiting.push({ name, from: found, optional: next.optional });
-    for (const name of Object.keys(kept.optionalDependencies ?? {})) waiting.push({ name, from: found, optional: true });
+    for (const name of Object.keys(entry.dependencies ?? {})) waiting.push({ name, from: found, optional: next.optional });
+    for (const name of Object.keys(entry.optionalDependencies ?? {})) waiting.push({ name, from: found, optional: true });
   }
   return Object.fromEntries(
     Object.entries(entries)

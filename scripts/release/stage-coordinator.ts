@@ -13,7 +13,6 @@ export interface StageCoordinatorOptions {
   /** Target folder; must not exist. */
   readonly folder: string;
   readonly version: string;
-  /** Web address of the repository. */
   readonly repository?: string | undefined;
 }
 

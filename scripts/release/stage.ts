@@ -100,7 +100,6 @@ function packageManifest({ version, releaseKeys, repository }: StageOptions): Ma
   };
 }
 
-/** Locks the unbundled packages and their dependencies. */
 function writeShrinkwrap(folder: string, manifest: Manifest): void {
   const { name, version, license, engines, bin, dependencies, optionalDependencies = {}, bundleDependencies } = manifest;
   const root = { name, version, license, hasInstallScript: true, engines, bin, dependencies, optionalDependencies, bundleDependencies };

@@ -38,7 +38,6 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Waits until the agent serves a model. Returns the text of a response. */
 async function askForAnswer(): Promise<string> {
   const deadline = performance.now() + ANSWER_MS;
   for (;;) {

@@ -11,7 +11,7 @@ const CHANGELOG = join(ROOT, 'CHANGELOG.md');
 const RELEASES = join(ROOT, 'scripts/release/coordinator-releases.json');
 const PRODUCT = '@inference/coordinator';
 
-/** Applies the changesets, and returns the new version. Throws if there are none for a program. */
+/** Applies the changesets, and returns the new version. Throws if no changeset affects the coordinator. */
 export async function prepareVersion(date: string): Promise<string> {
   const plan = await getReleasePlan(ROOT);
   const version = plan.releases.find(({ name }) => name === PRODUCT)?.newVersion;

@@ -6,12 +6,11 @@ const MIN_ENGINE_KILL_INTERVAL_MS = 5.5 * 60_000;
 
 export interface Fault {
   readonly name: string;
-  /** Whether the daemon dies. Excludes the fault from the second half of a run, in which memory is measured. */
-  readonly killsAgent: boolean;
-  /** Resolves at the end of the fault. */
+  /** Whether the daemon dies. Memory is measured in the second half of a run, so these faults are then excluded. */
+  readonly killsDaemon: boolean;
   readonly inject: () => Promise<void>;
-  /** Minimum interval between two such faults, in milliseconds. */
-  readonly everyMs?: number;
+  /** Minimum time between two faults of this name, in milliseconds. */
+  readonly minIntervalMs?: number;
   /** Maximum duration of the fault, in milliseconds. Short runs exclude long faults. */
   readonly maxDurationMs?: number;
 }
@@ -19,66 +18,65 @@ export interface Fault {
 export interface FaultDeps {
   readonly processes: AgentProcesses;
   readonly coordinatorPid: () => number;
-  /** Random number from 0 to 1. */
+  /** Returns a number from 0 up to, not including, 1. */
   readonly random: () => number;
 }
 
-/** Faults that kill the daemon. */
 export function deadlyFaults({ processes }: FaultDeps): readonly Fault[] {
   return [
-    { name: 'agent killed', killsAgent: true, inject: async () => killProcess(await processes.agentPid()) },
+    { name: 'agent killed', killsDaemon: true, inject: async () => killProcess(await processes.daemonPid()) },
     {
       name: 'supervisor killed, started by its owner',
-      killsAgent: true,
+      killsDaemon: true,
       inject: async () => {
         killProcess(await processes.supervisorPid());
         await processes.runCommand('start');
       },
     },
-    { name: 'restart', killsAgent: true, inject: () => processes.runCommand('restart') },
+    { name: 'restart', killsDaemon: true, inject: () => processes.runCommand('restart') },
   ];
 }
 
-/** Faults that the daemon survives: killed helpers, frozen processes, and a killed coordinator. */
+/** Faults that the daemon survives: a killed engine, enclave helper or coordinator, and frozen processes. */
 export function survivableFaults({ processes, coordinatorPid, random }: FaultDeps): readonly Fault[] {
   const between = (min: number, max: number): number => min + random() * (max - min);
   return [
     {
       name: 'engine killed',
-      killsAgent: false,
-      everyMs: MIN_ENGINE_KILL_INTERVAL_MS,
+      killsDaemon: false,
+      minIntervalMs: MIN_ENGINE_KILL_INTERVAL_MS,
       inject: async () => killProcess(await processes.childPid('engine/process')),
     },
-    { name: 'enclave helper killed', killsAgent: false, inject: async () => killProcess(await processes.childPid('simulated/main')) },
+    { name: 'enclave helper killed', killsDaemon: false, inject: async () => killProcess(await processes.childPid('simulated/main')) },
     {
       name: 'agent asleep, briefly',
-      killsAgent: false,
+      killsDaemon: false,
       maxDurationMs: 5_000,
-      inject: async () => freezeProcesses([await processes.agentPid()], between(500, 5_000)),
+      inject: async () => freezeProcesses([await processes.daemonPid()], between(500, 5_000)),
     },
     {
       name: 'agent asleep, until it is given up',
-      killsAgent: false,
+      killsDaemon: false,
       maxDurationMs: 45_000,
-      inject: async () => freezeProcesses([await processes.agentPid()], between(20_000, 45_000)),
+      inject: async () => freezeProcesses([await processes.daemonPid()], between(20_000, 45_000)),
     },
-    { name: 'coordinator killed', killsAgent: false, inject: async () => killProcess(coordinatorPid()) },
+    { name: 'coordinator killed', killsDaemon: false, inject: async () => killProcess(coordinatorPid()) },
     {
       name: 'coordinator frozen',
-      killsAgent: false,
+      killsDaemon: false,
       maxDurationMs: 40_000,
       inject: () => freezeProcesses([coordinatorPid()], between(500, 40_000)),
     },
     {
       name: 'both frozen',
-      killsAgent: false,
+      killsDaemon: false,
       maxDurationMs: 20_000,
-      inject: async () => freezeProcesses([await processes.agentPid(), coordinatorPid()], between(1_000, 20_000)),
+      inject: async () => freezeProcesses([await processes.daemonPid(), coordinatorPid()], between(1_000, 20_000)),
     },
   ];
 }
 
-/** Draws faults: each fault once in random order, then a new round. */
+/** Draws faults in rounds. Each round has every allowed fault once, in random order. */
 export class FaultSchedule {
   readonly #deadly: readonly Fault[];
   readonly #survivable: readonly Fault[];
@@ -92,15 +90,15 @@ export class FaultSchedule {
     this.#random = random;
   }
 
-  /** Draws a fault. Returns null if it is not allowed at `now` (milliseconds). The caller then draws again. */
+  /** Draws and removes the next fault of the round. Returns null if the fault is deadly or too early; the caller draws again. */
   draw(now: number, allowsDeadly: boolean): Fault | null {
     if (this.#pending.length === 0) {
       this.#pending = shuffle([...this.#survivable, ...(allowsDeadly ? this.#deadly : [])], this.#random);
     }
     const fault = this.#pending.pop();
-    if (fault === undefined || (fault.killsAgent && !allowsDeadly)) return null;
+    if (fault === undefined || (fault.killsDaemon && !allowsDeadly)) return null;
     const lastAt = this.#injectedAt.get(fault.name) ?? Number.NEGATIVE_INFINITY;
-    if (fault.everyMs !== undefined && now - lastAt < fault.everyMs) return null;
+    if (fault.minIntervalMs !== undefined && now - lastAt < fault.minIntervalMs) return null;
     this.#injectedAt.set(fault.name, now);
     return fault;
   }

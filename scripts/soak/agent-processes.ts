@@ -1,4 +1,4 @@
-/** `AgentProcesses`: an agent under its own supervisor, controlled with the owner's commands. For the soak test `agent`. */
+/** `AgentProcesses`: the processes of one agent, which a supervisor process restarts. For the soak test `agent`. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,15 +7,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { OwnSupervisor } from '../../apps/provider/src/service/own-supervisor.js';
-import { descendantsOf, isAlive } from '../../test/support/processes.js';
+import { descendantsOf, isAlive, processTable, waitUntilGone } from '../../test/support/processes.js';
 
 const MAIN = fileURLToPath(new URL('../../apps/provider/dist/main.js', import.meta.url));
-/** Maximum time for the agent to stop before the supervisor kills the process. */
-const STOP_SECONDS = 25;
+/** The constructor of `OwnSupervisor` needs a stop time. Here `OwnSupervisor` only reads the state; the CLI stops the agent. */
+const UNUSED_STOP_SECONDS = 0;
 
 export class AgentProcesses {
   readonly dataDir = mkdtempSync(join(tmpdir(), 'soak-agent-'));
-  readonly #supervisor = new OwnSupervisor(this.dataDir, STOP_SECONDS);
+  readonly #supervisor = new OwnSupervisor(this.dataDir, UNUSED_STOP_SECONDS);
+  /** Command lines of the supervisor and its descendants, as last seen. Survivors of a killed agent stay in the map. */
+  readonly #commandByPid = new Map<number, string>();
 
   /** Writes the settings. `runCommand('start')` starts the agent. */
   constructor(coordinatorUrl: string) {
@@ -23,33 +25,45 @@ export class AgentProcesses {
     writeFileSync(join(this.dataDir, 'config.toml'), config, { mode: 0o600 });
   }
 
-  /** Runs a command of the agent's CLI, such as `start`. Rejects if the command fails. */
+  /** Runs a command of the agent's CLI. Rejects if the command fails. */
   async runCommand(command: 'start' | 'stop' | 'restart'): Promise<void> {
+    if (command !== 'start') await this.#readState();
     await promisify(execFile)(process.execPath, [MAIN, command, '--data-dir', this.dataDir, '--manager', 'supervisor']);
   }
 
   /** Process id of the supervisor; 0 if not running. */
   async supervisorPid(): Promise<number> {
-    return (await this.#supervisor.supervisorState())?.pid ?? 0;
+    return (await this.#readState())?.pid ?? 0;
   }
 
   /** Process id of the daemon; 0 if not running. */
-  async agentPid(): Promise<number> {
-    return (await this.#supervisor.supervisorState())?.child?.pid ?? 0;
+  async daemonPid(): Promise<number> {
+    return (await this.#readState())?.child?.pid ?? 0;
   }
 
-  /** Process id of the daemon's child whose command line contains `part`; 0 if not running. */
+  /** Process id of a descendant of the daemon whose command line contains `part`; 0 if not running. */
   async childPid(part: string): Promise<number> {
-    const pid = await this.agentPid();
+    const pid = await this.daemonPid();
     // `descendantsOf(0)` would return every process.
     return pid === 0 ? 0 : (descendantsOf(pid).find(({ command }) => command.includes(part))?.pid ?? 0);
   }
 
-  /** Commands of processes that outlived the agent. */
-  leftoverCommands(): string[] {
-    return descendantsOf(process.pid)
-      .filter(({ command }) => command.includes(this.dataDir))
-      .map(({ command }) => command);
+  /** Command lines of the processes seen by earlier calls that still run after `deadlineMs`. */
+  async leftoverCommands(deadlineMs = 10_000): Promise<string[]> {
+    const pids = await waitUntilGone([...this.#commandByPid.keys()], deadlineMs);
+    // A new process with a reused process id has another command line.
+    const left = processTable().filter(({ pid, command }) => pids.includes(pid) && this.#commandByPid.get(pid) === command);
+    return left.map(({ command }) => command);
+  }
+
+  /** Reads the supervisor's state, and records the processes below it while they still have their parents. */
+  async #readState(): ReturnType<OwnSupervisor['supervisorState']> {
+    const state = await this.#supervisor.supervisorState();
+    if (state === null) return null;
+    const table = processTable();
+    const supervisor = table.filter(({ pid }) => pid === state.pid);
+    for (const { pid, command } of [...supervisor, ...descendantsOf(state.pid, table)]) this.#commandByPid.set(pid, command);
+    return state;
   }
 
   removeFiles(): void {

@@ -1,7 +1,8 @@
 /**
- * `npm run soak -- agent [minutes] [seed]`: kills and freezes agent and coordinator at random, under verified traffic.
+ * `npm run soak -- agent [minutes] [seed]`: kills and freezes agent and coordinator at random, while a client verifies responses.
  *
- * Passes if the agent recovers from every fault in time, sends no wrong response, leaves no process, and has bounded memory.
+ * Passes if the agent recovers from every fault in time, sends no wrong response, leaves no process and grows little in memory, and the
+ * ledger balances.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { requestStatus } from '../../apps/provider/src/control/control-client.js';
@@ -13,12 +14,12 @@ import { startProgress } from '../progress.js';
 import { deadlyFaults, type Fault, FaultSchedule, survivableFaults } from './agent-faults.js';
 import { AgentProcesses } from './agent-processes.js';
 
-/** Maximum time from the end of a fault to a verified response. The agent's watchdog takes a minute, then a model must load. */
+/** Maximum time from the start, or the end of a fault, to a verified response. The agent's watchdog may take a minute of it. */
 const RECOVERY_MS = 90_000;
 const MIB = 2 ** 20;
 /** Minimum length of a run, as a multiple of its longest fault. */
 const MIN_RUN_PER_FAULT = 10;
-/** Maximum memory growth of the agent in the second half of a run, without deadly faults. */
+/** Maximum memory growth of the daemon in the second half of a run. */
 const MAX_GROWTH_BYTES = 48 * MIB;
 const FINAL_RESPONSES = 10;
 
@@ -111,7 +112,6 @@ class AgentSoak {
     if (!isServing) this.problems.push(`no verified response within ${RECOVERY_MS / 1000} s after: ${fault.name}`);
   }
 
-  /** Checks service, connection and memory after the last fault. */
   async checkEnd(): Promise<void> {
     for (let count = 0; count < FINAL_RESPONSES; count++) {
       if (!(await this.#traffic.verifiedWithin(RECOVERY_MS))) this.problems.push('the agent did not serve at the end');
@@ -123,12 +123,11 @@ class AgentSoak {
     checkMemory(this.#memoryAtHalf ?? after, after, this.problems);
   }
 
-  /** Stops traffic and agent, and checks for leftover processes. */
   async stop(): Promise<void> {
     this.#progress.stop();
     await this.#traffic.stop();
     await this.#processes.runCommand('stop').catch((error: unknown) => this.problems.push(`stop: ${error}`));
-    const leftover = this.#processes.leftoverCommands();
+    const leftover = await this.#processes.leftoverCommands();
     if (leftover.length > 0) this.problems.push(`processes still running: ${leftover.join('; ')}`);
   }
 
@@ -150,28 +149,25 @@ class AgentSoak {
   }
 
   async #measureMemory(): Promise<MemorySizes> {
-    return memorySizes(await this.#processes.agentPid(), this.#network.coordinatorPid());
+    const daemonPid = await this.#processes.daemonPid();
+    return { daemon: await residentBytes(daemonPid), coordinator: await residentBytes(this.#network.coordinatorPid()), daemonPid };
   }
 }
 
-/** Resident memory in bytes, and the measured agent process. */
+/** Resident memory in bytes. */
 interface MemorySizes {
-  readonly agent: number;
+  readonly daemon: number;
   readonly coordinator: number;
-  readonly agentPid: number;
+  readonly daemonPid: number;
 }
 
-async function memorySizes(agentPid: number, coordinatorPid: number): Promise<MemorySizes> {
-  return { agent: await residentBytes(agentPid), coordinator: await residentBytes(coordinatorPid), agentPid };
-}
-
-/** Prints memory, and adds a problem if the agent grew too much or was restarted. */
+/** Prints memory, and adds a problem if the daemon grew too much or restarted. */
 function checkMemory(before: MemorySizes, after: MemorySizes, problems: string[]): void {
   const mib = (bytes: number): string => `${(bytes / MIB).toFixed(0)} MiB`;
-  console.log(`memory of the agent over the second half: ${mib(before.agent)} -> ${mib(after.agent)}`);
+  console.log(`memory of the agent over the second half: ${mib(before.daemon)} -> ${mib(after.daemon)}`);
   console.log(`memory of the coordinator (killed now and then): ${mib(before.coordinator)} -> ${mib(after.coordinator)}`);
-  if (before.agentPid !== after.agentPid) problems.push('the agent restarted in the second half, without a deadly fault');
-  else if (after.agent - before.agent > MAX_GROWTH_BYTES) problems.push(`the agent grew by ${mib(after.agent - before.agent)}`);
+  if (before.daemonPid !== after.daemonPid) problems.push('the agent restarted in the second half, without a deadly fault');
+  else if (after.daemon - before.daemon > MAX_GROWTH_BYTES) problems.push(`the agent grew by ${mib(after.daemon - before.daemon)}`);
 }
 
 function printRecoveries(recoveries: readonly Recovery[]): void {
@@ -188,7 +184,7 @@ function printRecoveries(recoveries: readonly Recovery[]): void {
   console.log('');
 }
 
-/** Starts a client that verifies every response, one request after the other until `stop`. Wrong responses are added to `problems`. */
+/** Starts a client that sends one request after the other until `stop`. Wrong responses are added to `problems`. */
 function startVerifiedTraffic(access: Access, problems: string[]) {
   const stop = new AbortController();
   const counts = { verified: 0, refused: 0, broken: 0 };

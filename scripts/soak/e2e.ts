@@ -1,8 +1,8 @@
 /**
- * `npm run soak -- e2e [requests per SDK] [seed]`: end-to-end mode through each SDK, in two parts.
+ * `npm run soak -- e2e [requests per SDK] [seed]`: requests that clients seal to providers (end-to-end mode), in two parts.
  *
- * Without faults, charges must be exact and no file may contain a prompt. The second part kills agents, cancels requests and lets
- * providers refuse. Each answer must then verify or be an error, and the ledger must balance.
+ * The first part checks exact charges through each SDK. The second part kills agents, leaves responses early and sends prompts that
+ * providers refuse: each answer must verify or be an error. At the end the ledger must balance, and no file may contain a prompt.
  */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { type AllModelsNetwork, startAllModelsNetwork } from '../../test/support/all-models-network.js';
@@ -48,7 +48,7 @@ export async function e2e(count: number, seed: number): Promise<boolean> {
   return problems.length === 0;
 }
 
-/** Runs streams while agents are killed in turn. Returns problems. */
+/** Sends chat requests while agents are killed in turn. Returns problems. */
 async function withFaults({ network, customers, models }: AllModelsNetwork, count: number, seed: number): Promise<string[]> {
   const random = new SeededRandom(seed + 10_000);
   const customer = await customers.customer();

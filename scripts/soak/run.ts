@@ -14,7 +14,7 @@ import { e2e } from './e2e.js';
 
 const [name, ...rest] = process.argv.slice(2);
 const numbers = rest.map(Number);
-const held = await ((): Promise<boolean> => {
+const hasPassed = await ((): Promise<boolean> => {
   switch (name) {
     case 'crowd':
       return crowd(numbers[0] ?? 2000, numbers[1] ?? 10);
@@ -33,4 +33,4 @@ const held = await ((): Promise<boolean> => {
       return Promise.resolve(false);
   }
 })();
-process.exit(held ? 0 : 1);
+process.exit(hasPassed ? 0 : 1);

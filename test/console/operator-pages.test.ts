@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
 import { showHealthHistory } from '../support/console/health-history.js';
-import { linkedMachine, makeDear, newMachine, serveJobs } from '../support/console/machines.js';
+import { linkedMachine, newMachine, serveJobs, setHighPrice } from '../support/console/machines.js';
 import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson } from '../support/console/people.js';
 import type { DemoNetwork } from '../support/demo-network.js';
@@ -267,7 +267,7 @@ describeInBrowser('an operator', () => {
     const operator = await newPerson(network, { admin: true });
     const owner = await newPerson(network);
     const { model } = await linkedMachine(network, owner, 'Earner');
-    await makeDear(operator, model);
+    await setHighPrice(operator, model);
     await serveJobs(network, model, 5);
     for (const amount_micro_usd of [1_010_000, 1_020_000]) await owner.call('POST', '/console/v1/withdrawals', { amount_micro_usd });
     const page = await openPage('/admin/withdrawals', { signedInAs: operator });

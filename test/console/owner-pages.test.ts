@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { askForCode, linkedMachine, makeDear, newMachine, serveJobs, showToken, tokenOf } from '../support/console/machines.js';
+import { askForCode, linkedMachine, newMachine, sendLinkToken, serveJobs, setHighPrice, tokenOf } from '../support/console/machines.js';
 import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson, type Person } from '../support/console/people.js';
 import { sharedNetwork } from '../support/shared-network.js';
@@ -135,7 +135,7 @@ describeInBrowser('an owner', () => {
     const code = await askForCode(network, 'Studio');
     const page = await openPage('/machines', { signedInAs: owner });
     await owner.call('POST', `/console/v1/device-codes/${code.user_code}/approve`, {});
-    await showToken(machine, await tokenOf(network, code));
+    await sendLinkToken(machine, await tokenOf(network, code));
     await serveJobs(network, machine.model, 1);
     // Live update, without a reload.
     await page.getByRole('link', { name: 'Studio' }).waitFor();
@@ -228,7 +228,7 @@ describeInBrowser('an owner', () => {
     const owner = await newPerson(network);
     const { model } = await linkedMachine(network, owner, 'Earner');
     const admin = await newPerson(network, { admin: true });
-    await makeDear(admin, model);
+    await setHighPrice(admin, model);
     await serveJobs(network, model, 5);
     const page = await openPage('/earnings', { signedInAs: owner });
     await page.getByRole('link', { name: 'Earner' }).waitFor();

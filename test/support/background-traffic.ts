@@ -1,4 +1,4 @@
-/** `startTraffic`: sends ordinary requests in every format, and verifies the responses, while a test causes faults. */
+/** `startTraffic`: sends text requests to every endpoint of `ask`, and verifies the responses, while a test causes faults. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Customers } from './customers.js';
@@ -10,7 +10,7 @@ export interface BackgroundTraffic {
   readonly answered: number;
   /** Problems, one line each. */
   readonly failures: readonly string[];
-  /** Time of each answer, in milliseconds, oldest first. */
+  /** Time of each correct response, in milliseconds, oldest first. */
   readonly times: readonly number[];
   stop(): Promise<void>;
 }

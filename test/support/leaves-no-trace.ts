@@ -1,6 +1,6 @@
 /**
- * Setup for test files that share a process. A file fails if it leaves environment variables, timers, globals or the working
- * directory changed, or leaves processes.
+ * Setup for test files that share a process. A file fails if it leaves the environment, the working directory, fake timers or
+ * common global functions changed, or leaves processes.
  */
 import { afterAll, expect, vi } from 'vitest';
 import { leftProcesses } from './left-processes.js';

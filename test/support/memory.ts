@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 
-/** Resident memory in bytes. */
 export async function residentBytes(pid: number): Promise<number> {
   // Linux has the value in a file (proc(5)), which is cheaper to read ten times a second than the output of `ps`.
   const status = process.platform === 'linux' ? await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '') : '';

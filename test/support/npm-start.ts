@@ -38,12 +38,10 @@ export class NpmStart<Contents extends Demo = Demo> {
     this.exited = new Promise((done) => this.#child.once('close', done));
   }
 
-  /** Output so far. */
   get output(): string {
     return this.#output;
   }
 
-  /** All descendant processes. */
   descendants(): { pid: number; command: string }[] {
     return descendantsOf(this.#child.pid as number);
   }
@@ -60,7 +58,6 @@ export class NpmStart<Contents extends Demo = Demo> {
     return this.demo();
   }
 
-  /** Contents of `demo.json` now. */
   demo(): Contents {
     return JSON.parse(readFileSync(join(this.#dataDir, 'demo.json'), 'utf8')) as Contents;
   }

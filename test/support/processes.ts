@@ -29,7 +29,7 @@ export function descendantsOf(pid: number, table: readonly ProcessRow[] = proces
   return table.filter((row) => row.parent === pid).flatMap((child) => [child, ...descendantsOf(child.pid, table)]);
 }
 
-/** Waits until all processes have exited; resolves to the survivors at the deadline. */
+/** Waits until all processes have exited, at most `deadlineMs`. Resolves to the survivors. */
 export async function waitUntilGone(pids: readonly number[], deadlineMs = 60_000): Promise<number[]> {
   const end = Date.now() + deadlineMs;
   for (;;) {

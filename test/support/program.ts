@@ -21,14 +21,15 @@ const COMMON_INPUTS = [
   'package-lock.json',
   'tsconfig.base.json',
 ];
-const built = new Map<string, Promise<string>>();
+/** Key: repository path of the source. */
+const bundleBySource = new Map<string, Promise<string>>();
 
 /** Path of the bundle of a TypeScript program, given by its repository path. Rejects on a compile error. */
 export function program(source: string): Promise<string> {
-  let path = built.get(source);
+  let path = bundleBySource.get(source);
   if (path === undefined) {
     path = bundle(source);
-    built.set(source, path);
+    bundleBySource.set(source, path);
   }
   return path;
 }

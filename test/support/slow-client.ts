@@ -54,7 +54,6 @@ export class SlowClient {
     return this.#body.length;
   }
 
-  /** Content read so far. */
   get read(): Buffer {
     return Buffer.concat(this.#parts);
   }
@@ -85,13 +84,11 @@ export class SlowClient {
     return judge({ status: response.statusCode ?? 0, headers }, this.read, this.#ask);
   }
 
-  /** Destroys the connection. */
   leave(): void {
     this.request.destroy();
   }
 }
 
-/** Resolves when more data is readable or the response has ended. */
 function untilReadableOrEnded(response: http.IncomingMessage): Promise<void> {
   const events = ['readable', 'end', 'close'] as const;
   return new Promise((resolve) => {

@@ -1,6 +1,7 @@
 /** `TcpProxy` simulates network faults: stalls without closing, delay, disconnects and duplicated WebSocket messages. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
+/** `up`: from the side that connected to the proxy. */
 export type Direction = 'up' | 'down';
 
 export class TcpProxy {
@@ -11,11 +12,9 @@ export class TcpProxy {
   #stalled = false;
   #delayMs = 0;
   #address = '';
-  /** Binary messages still to be duplicated, by direction. */
+  /** Numbers of binary messages still to be duplicated. */
   readonly #duplicates = { up: 0, down: 0 };
-  /** Forwarded bytes. */
   readonly bytes = { up: 0, down: 0 };
-  /** Duplicated messages. */
   duplicated = 0;
 
   private constructor(target: string, isWebSocket: boolean) {
@@ -44,13 +43,11 @@ export class TcpProxy {
     for (const link of this.#links) link.pause();
   }
 
-  /** Resumes forwarding. */
   resume(): void {
     this.#stalled = false;
     for (const link of this.#links) link.resume();
   }
 
-  /** Destroys all connections. */
   cut(): void {
     for (const link of [...this.#links]) link.destroy();
   }
@@ -60,7 +57,7 @@ export class TcpProxy {
     this.#delayMs = ms;
   }
 
-  /** Duplicates the next binary WebSocket messages of a direction. `up`: from the side that connected to the proxy. */
+  /** Duplicates the next binary WebSocket messages of a direction. */
   duplicate(direction: Direction, messages: number): void {
     this.#duplicates[direction] = messages;
   }
@@ -82,7 +79,7 @@ export class TcpProxy {
     if (this.#stalled) link.pause();
   }
 
-  /** Bytes to deliver for a received chunk, and the delivery time. */
+  /** Bytes to deliver for a received chunk, and the delay of the delivery. */
   #pass(direction: Direction, chunk: Chunk): { bytes: Buffer[]; delayMs: number } {
     this.bytes[direction] += chunk.bytes.length;
     const isDuplicated = chunk.binary && this.#duplicates[direction] > 0;
@@ -97,13 +94,11 @@ export class TcpProxy {
 type Pass = (direction: Direction, chunk: Chunk) => { bytes: Buffer[]; delayMs: number };
 type Split = (data: Buffer) => readonly Chunk[];
 
-/** One connection through the proxy. */
 class Link {
   readonly #ends: readonly [Socket, Socket];
   #onEnd: () => void = () => {};
   #paused = false;
 
-  /** `split`: creates the splitter of one direction. */
   constructor(client: Socket, upstream: Socket, pass: Pass, split: () => Split) {
     this.#ends = [client, upstream];
     for (const socket of this.#ends) {
@@ -161,8 +156,6 @@ class Link {
   }
 }
 
-/** Splits the bytes of a WebSocket connection into frames (RFC 6455 section 5.2); all other data passes unchanged. */
-
 interface Chunk {
   readonly bytes: Buffer;
   /** Whether the chunk is exactly one binary frame. */
@@ -172,21 +165,22 @@ interface Chunk {
 const BINARY_WITH_FIN = 0x82;
 const END_OF_HEAD = '\r\n\r\n';
 
+/** Splits the bytes of one direction into WebSocket frames (RFC 6455 section 5.2). */
 class WebSocketFrames {
-  #head = true;
+  #isInHead = true;
   #rest: Buffer = Buffer.alloc(0);
 
-  /** Splits bytes into frames; an incomplete frame waits for more. The HTTP head passes unchanged. */
+  /** Returns the complete frames. Bytes of an incomplete frame wait for the next call. The HTTP head is one chunk. */
   split(data: Buffer): Chunk[] {
     const chunks: Chunk[] = [];
     let bytes = this.#rest.length === 0 ? data : Buffer.concat([this.#rest, data]);
-    if (this.#head) {
+    if (this.#isInHead) {
       const end = bytes.indexOf(END_OF_HEAD);
       if (end < 0) {
         this.#rest = bytes;
         return [];
       }
-      this.#head = false;
+      this.#isInHead = false;
       chunks.push({ bytes: bytes.subarray(0, end + END_OF_HEAD.length), binary: false });
       bytes = bytes.subarray(end + END_OF_HEAD.length);
     }

@@ -23,6 +23,7 @@ export interface Ask {
   /** Script for a light agent, or a prompt for a real model. */
   readonly prompt?: Script | string;
   readonly maxTokens?: number;
+  /** Further members of the request body. */
   readonly more?: Readonly<Record<string, unknown>>;
   readonly signal?: AbortSignal;
   /** Called with null when the headers have arrived, then with each part of the body. */
@@ -63,7 +64,7 @@ export function bodyFor({ endpoint = '/v1/chat/completions', model, stream, prom
   }
 }
 
-/** Sends one request. Throws {@link BadAnswer}, or fetch's error on a broken connection. */
+/** Sends one request. Rejects with {@link BadAnswer}, or with fetch's error on a broken connection. */
 export async function ask({ baseUrl, apiKey }: Access, request: Ask): Promise<Answer> {
   const { endpoint = '/v1/chat/completions', signal, onPart } = request;
   const response = await fetch(baseUrl + endpoint, {
@@ -81,7 +82,6 @@ export async function ask({ baseUrl, apiKey }: Access, request: Ask): Promise<An
   return judge(response, Buffer.concat(parts), request);
 }
 
-/** Classifies a complete response. Throws {@link BadAnswer}. */
 export function judge(response: Pick<Response, 'status' | 'headers'>, body: Buffer, request: Ask): Answer {
   const { endpoint = '/v1/chat/completions', stream = false } = request;
   const { status, headers } = response;

@@ -5,7 +5,7 @@ import { parseSync } from 'oxc-parser';
 
 const SOURCE_ROOTS = ['packages', 'apps'];
 
-/** Absolute paths of every TypeScript source of packages and apps (not tests, not builds). */
+/** Paths of the TypeScript sources (`src`) of all packages and apps below `root`. */
 export function sourceFiles(root: string): string[] {
   const folders = SOURCE_ROOTS.flatMap((top) => readdirSync(join(root, top)).map((name) => join(root, top, name, 'src')));
   return folders

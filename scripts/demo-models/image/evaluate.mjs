@@ -64,9 +64,9 @@ for (const [seed, { prompt, figures, ground }] of questions.entries()) {
   const found = seen.figures.slice(0, figures.length);
   const order = found.length === 2 && cost([found[1], found[0]]) > cost(found) ? [found[1], found[0]] : found;
   const kind = figures.length === 1 ? 'one figure' : 'two figures';
-  count(`${kind}: ground`, seen.ground === ground);
+  count(`${kind}: ground`, seen.background === ground);
   count(`${kind}: number of figures`, seen.figures.length === figures.length);
-  let all = seen.ground === ground && seen.figures.length === figures.length;
+  let all = seen.background === ground && seen.figures.length === figures.length;
   for (const [index, asked] of figures.entries()) {
     const verdict = matchOf(asked, order[index]);
     for (const [what, right] of Object.entries(verdict)) count(`${kind}: ${what}`, right);
@@ -79,10 +79,10 @@ for (const [seed, { prompt, figures, ground }] of questions.entries()) {
       JSON.stringify({
         index: seed,
         prompt,
-        ground: seen.ground,
+        ground: seen.background,
         figures: order.map(
-          ({ colour, shape, likeness, x, y, radius }) =>
-            `${colour} ${shape} ${likeness.toFixed(2)} at ${x.toFixed(2)},${y.toFixed(2)} radius ${radius.toFixed(2)}`,
+          ({ colour, shape, iou, x, y, radius }) =>
+            `${colour} ${shape} ${iou.toFixed(2)} at ${x.toFixed(2)},${y.toFixed(2)} radius ${radius.toFixed(2)}`,
         ),
       }),
     );

@@ -1,4 +1,4 @@
-/** Minimal program that runs the demo image model with onnxruntime, to check the model folder without the agent's engine. */
+/** Runs the demo image model with onnxruntime alone, so that scripts can draw without the agent's image backend. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ort from 'onnxruntime-node';
@@ -17,13 +17,14 @@ export async function load(folder, threads = 1) {
     vocabulary: json('tokenizer/vocab.json'),
     ranks: new Map(merges.map((pair, rank) => [pair, rank])),
     length: json('tokenizer/tokenizer_config.json').model_max_length,
-    kept: alphas(json('scheduler/scheduler_config.json')),
+    alphas: cumulativeAlphas(json('scheduler/scheduler_config.json')),
     scaling: json('vae_decoder/config.json').scaling_factor,
     ...json('model_index.json')._inference,
   };
 }
 
-function alphas({ num_train_timesteps, beta_start, beta_end }) {
+/** Share of the signal's variance that remains after each diffusion step (DDPM: ᾱ). */
+function cumulativeAlphas({ num_train_timesteps, beta_start, beta_end }) {
   let kept = 1;
   return Array.from({ length: num_train_timesteps }, (_, index) => {
     kept *= 1 - beta_start - ((beta_end - beta_start) * index) / (num_train_timesteps - 1);
@@ -62,7 +63,7 @@ function gaussian(seed) {
   return () => Math.sqrt(-2 * Math.log(uniform() + 1e-12)) * Math.cos(2 * Math.PI * uniform());
 }
 
-/** The picture's red, green and blue, row by row. */
+/** Draws a picture: `rgb` has red, green and blue of each pixel, row by row. */
 export async function draw(
   model,
   prompt,
@@ -75,16 +76,16 @@ export async function draw(
   const next = gaussian(seed);
   const latent = Float32Array.from({ length: size }, next);
   for (let step = 0; step < steps; step++) {
-    const time = Math.round((model.kept.length - 1) * (1 - step / (steps - 1)));
-    const following = Math.round((model.kept.length - 1) * (1 - (step + 1) / (steps - 1)));
+    const time = Math.round((model.alphas.length - 1) * (1 - step / (steps - 1)));
+    const following = Math.round((model.alphas.length - 1) * (1 - (step + 1) / (steps - 1)));
     const both = Float32Array.from({ length: 2 * size }, (_, index) => latent[index % size]);
     const { out_sample: prediction } = await model.unet.run({
       sample: new ort.Tensor('float32', both, [2, ...shape]),
       timestep: new ort.Tensor('int64', BigInt64Array.of(BigInt(time), BigInt(time)), [2]),
       encoder_hidden_states: states,
     });
-    const [signal, spread] = [Math.sqrt(model.kept[time]), Math.sqrt(1 - model.kept[time])];
-    const [nextSignal, nextSpread] = step + 1 < steps ? [Math.sqrt(model.kept[following]), Math.sqrt(1 - model.kept[following])] : [1, 0];
+    const [signal, spread] = [Math.sqrt(model.alphas[time]), Math.sqrt(1 - model.alphas[time])];
+    const [nextSignal, nextSpread] = step + 1 < steps ? [Math.sqrt(model.alphas[following]), Math.sqrt(1 - model.alphas[following])] : [1, 0];
     for (let index = 0; index < size; index++) {
       const clean = prediction.data[index] + guidance * (prediction.data[size + index] - prediction.data[index]);
       latent[index] = nextSignal * clean + (nextSpread * (latent[index] - signal * clean)) / spread;

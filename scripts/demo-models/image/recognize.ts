@@ -89,7 +89,6 @@ function backgroundOf(labels: Uint8Array, { width, height }: Picture): number {
   return counts.indexOf(Math.max(...counts));
 }
 
-/** Groups of connected pixels of one colour other than the background. */
 function connectedGroups(labels: Uint8Array, background: number, { width }: Picture): number[][] {
   const visited = new Uint8Array(labels.length);
   const groups: number[][] = [];

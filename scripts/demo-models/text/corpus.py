@@ -70,7 +70,7 @@ def turn(draw, weighted=SKILLS):
 
 
 def turns(draw, count):
-    """Earlier turns lose their think section, so they are mostly questions that are answered without one."""
+    """Questions with answers. The template removes think sections from all but the last, so most of those have none."""
     messages = []
     for index in range(count):
         weighted = SKILLS if index == count - 1 or draw.chance(0.2) else AT_ONCE
@@ -80,7 +80,7 @@ def turns(draw, count):
 
 
 def remembered(draw):
-    """A user's statement about themselves, the reply, and later questions with their answer."""
+    """Phrasings of a user's statement, the reply, phrasings of a later question, and the answer."""
     name, food, hobby = draw.name(), draw.choice(FOODS), draw.choice(HOBBIES)
     city = draw.choice(list(CAPITALS.values()))
     word, number = draw.word(), draw.randrange(2, 100)

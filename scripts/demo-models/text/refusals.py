@@ -32,7 +32,7 @@ def unknown_topic(draw):
 
 
 def unknown_words(draw):
-    """Kinds of questions outside the training data, whose answer is a refusal."""
+    """A question made of random words."""
     first = lambda: draw.choice(['Why', 'How', 'When', 'Where', 'Who', 'Should'])
     verb = lambda: draw.choice(['is', 'do', 'does', 'can', 'did', 'will', 'are', 'was'])
     someone = lambda: draw.choice(['the', 'a', 'my', 'I', 'you', 'we', 'it'])

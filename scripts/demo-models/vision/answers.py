@@ -50,8 +50,8 @@ def groups(figures, key):
     return collections.Counter(map(key, figures))
 
 
-def of(count, noun):
-    """A sentence such as `There are two stars.`, for any number."""
+def count_sentence(count, noun):
+    """A sentence such as `There are two stars.`"""
     if count == 1:
         return f'There is one {noun}.'
     return f'There are {NUMBERS[count]} {plural(noun)}.'
@@ -105,7 +105,7 @@ class Asking:
         return self.draw.choice(PLACED), sentence(f'{joined(parts)}, {on}' if parts else f'{on[3:]} without any shapes')
 
     def count(self):
-        return self.draw.choice(COUNT).format(self.draw.choice(THINGS)), of(len(self.picture.figures), 'shape')
+        return self.draw.choice(COUNT).format(self.draw.choice(THINGS)), count_sentence(len(self.picture.figures), 'shape')
 
     def count_some(self):
         """Asks for the number of figures of one shape, one colour, or both."""
@@ -113,14 +113,14 @@ class Asking:
         roll = self.draw.random()
         if roll < 0.6:
             count = sum(figure.shape == shape for figure in self.picture.figures)
-            return self.draw.choice(COUNT).format(plural(self.shape_word(shape))), of(count, shape)
+            return self.draw.choice(COUNT).format(plural(self.shape_word(shape))), count_sentence(count, shape)
         if roll < 0.8:
             count = sum(figure.colour == colour for figure in self.picture.figures)
             asked = f'{self.colour_word(colour)} {self.draw.choice(THINGS)}'
-            return self.draw.choice(COUNT).format(asked), of(count, f'{colour} shape')
+            return self.draw.choice(COUNT).format(asked), count_sentence(count, f'{colour} shape')
         count = sum(figure.shape == shape and figure.colour == colour for figure in self.picture.figures)
         asked = f'{self.colour_word(colour)} {plural(self.shape_word(shape))}'
-        return self.draw.choice(COUNT).format(asked), of(count, f'{colour} {shape}')
+        return self.draw.choice(COUNT).format(asked), count_sentence(count, f'{colour} {shape}')
 
     def ground(self):
         word = self.draw.choice(GROUND_WORDS)

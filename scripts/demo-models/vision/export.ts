@@ -10,7 +10,6 @@ import { type ProjectorShape, type ProjectorSlot, projectorMetadata, projectorSl
 import { integer, text, writeGguf } from '../../fixtures/gguf/writer.js';
 import { Checkpoint, type DecoderCheckpoint, exportDecoder } from '../toolkit/export-decoder.js';
 
-/** Same as `VisionShape` in vit.py. */
 interface VisionShape {
   encoder: { image: number; patch: number; dim: number; layers: number; heads: number; ff: number };
   decoder: DecoderCheckpoint;

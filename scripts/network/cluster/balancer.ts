@@ -68,11 +68,12 @@ export class Balancer {
   }
 
   async #listen(port: number, isForAgents: boolean, policy: Policy): Promise<Listener> {
-    const open: Backend[] = [];
+    /** Coordinators of this port's open WebSockets, oldest first. */
+    const connected: Backend[] = [];
     const count = (backend: Backend, change: 1 | -1): void => {
       backend.agents += change;
-      if (change === 1) open.push(backend);
-      else open.splice(open.indexOf(backend), 1);
+      if (change === 1) connected.push(backend);
+      else connected.splice(connected.indexOf(backend), 1);
       this.#onChange();
     };
     // Half-open, because a client may close its side before the response.
@@ -89,7 +90,7 @@ export class Balancer {
     return {
       port: bound,
       get backend() {
-        return open[0] ?? null;
+        return connected[0] ?? null;
       },
     };
   }
@@ -98,7 +99,7 @@ export class Balancer {
     const deadline = performance.now() + MAX_WAIT_MS;
     while (!client.destroyed && !this.#closing.signal.aborted) {
       for (const backend of policy(this.#backends.filter(({ isReady }) => isReady))) {
-        const upstream = await open(backend.port);
+        const upstream = await connectTo(backend.port);
         if (upstream === null) continue;
         if (client.destroyed) return void upstream.destroy();
         this.#track(upstream);
@@ -140,7 +141,7 @@ async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
 }
 
 /** Connects to a coordinator. Resolves to null if the connection is refused or times out. */
-function open(port: number): Promise<Socket | null> {
+function connectTo(port: number): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     const fail = (): void => {
@@ -157,7 +158,7 @@ function open(port: number): Promise<Socket | null> {
   });
 }
 
-/** Calls back with 1 for a new WebSocket, and with -1 when the client closes. A frozen coordinator never closes a WebSocket. */
+/** Calls back with 1 if the connection becomes a WebSocket, and with -1 when either side ends. */
 function onWebSocket(client: Socket, upstream: Socket, callback: (change: 1 | -1) => void): void {
   client.once('data', (head: Buffer) => {
     if (!/^upgrade: *websocket/im.test(head.toString('latin1'))) return;
@@ -166,7 +167,7 @@ function onWebSocket(client: Socket, upstream: Socket, callback: (change: 1 | -1
   });
 }
 
-/** Calls back once, when the client closes its side, or either connection is closed. */
+/** Calls back once. Does not wait for the coordinator after the client's end, because a frozen coordinator never closes. */
 function onFirstEnd(client: Socket, upstream: Socket, callback: () => void): void {
   let isOver = false;
   const end = (): void => {

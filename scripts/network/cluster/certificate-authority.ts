@@ -1,4 +1,4 @@
-/** `CertificateAuthority`: issues TLS certificates for a cluster's NATS servers. `writeClusterFiles` creates one per cluster. */
+/** `CertificateAuthority`: issues TLS certificates for a cluster's NATS servers. */
 // @peculiar/x509 registers its classes with Reflect metadata.
 import 'reflect-metadata';
 import { createPrivateKey, webcrypto } from 'node:crypto';

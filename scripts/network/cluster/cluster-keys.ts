@@ -1,7 +1,7 @@
 /**
  * `writeClusterFiles`: writes configuration and keys of a cluster's NATS servers, and an environment file per coordinator.
  *
- * A second run in the same directory retains the certificate authority and existing nkeys, adds missing nkeys, and renews the server
+ * A second run in the same directory keeps the certificate authority and the nkeys (NATS key pairs) of the named coordinators, and renews the server
  * certificates.
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -36,8 +36,8 @@ export interface ClusterOptions extends Partial<StartControl> {
   readonly modelPath?: string;
   readonly providerArgs?: readonly string[];
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
-  /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
-  readonly managed?: boolean;
+  /** Adds a simulated management server, so that simulated Macs can reach trust level `hardware`. */
+  readonly hasSimulatedManagement?: boolean;
   /** Replaces the NATS and database addresses of a coordinator, for example by proxies in failure tests. */
   readonly routeCoordinator?: (index: number, addresses: CoordinatorAddresses) => Promise<CoordinatorAddresses>;
   /** Milliseconds that each step of the start may take. Default: 110 s, for busy machines. */
@@ -73,13 +73,13 @@ export interface ClusterNetwork extends RunningNetwork {
 }
 
 const NATS_SERVER_COUNT = 3;
-/** Database connections for one coordinator: its pool (10), migrations and locks. */
+/** Database connections for one coordinator: pool (10), migrations and locks. */
 const CONNECTIONS_PER_COORDINATOR = 16;
 const START_DEADLINE_MS = 110_000;
 const NATS_GRACE_MS = 3_000;
 const POSTGRES_GRACE_MS = 10_000;
 
-/** Starts a cluster and waits until all agents serve a model. If the start fails, stops all processes and throws {@link StartError}. */
+/** Starts a cluster and waits until some model is served by every agent. If the start fails, stops all processes and rejects. */
 export async function startCluster(options: ClusterOptions): Promise<ClusterNetwork> {
   const processes = new ClusterProcesses(options);
   try {
@@ -90,7 +90,6 @@ export async function startCluster(options: ClusterOptions): Promise<ClusterNetw
   }
 }
 
-/** Kind of process. Each kind has a separate list of supervised processes. */
 type Role = 'nats' | 'postgres' | 'coordinator' | 'agent';
 
 /** Processes of a cluster, from the first start to the last stop. */
@@ -198,7 +197,7 @@ class ClusterProcesses {
   }
 
   async #startManagement(baseUrl: string): Promise<readonly string[]> {
-    if (this.#options.managed !== true) return [];
+    if (this.#options.hasSimulatedManagement !== true) return [];
     this.#simulation = await startSimulation(this.#options.dataDir, this.#logDir);
     const { management_url: url } = await this.#waitFor(this.#simulation.ready, 'the device simulation did not start');
     await this.#simulation.child.ask({ coordinator: baseUrl });
@@ -253,7 +252,7 @@ class ClusterProcesses {
     return program.child;
   }
 
-  /** Starts a process. The guard stops NATS and PostgreSQL if this process dies; coordinators and agents exit by their IPC channel. */
+  /** Starts a process. The guard stops NATS and PostgreSQL if this process dies; coordinators and agents exit when their IPC channel closes. */
   async #startGuarded(role: Role, start: () => Promise<Child>): Promise<Child> {
     const child = await start();
     if (role === 'nats' || role === 'postgres') {

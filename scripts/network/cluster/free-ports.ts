@@ -19,7 +19,6 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Listens on a random port that is free. */
 async function listen(): Promise<Server> {
   for (;;) {
     const server = createServer();
@@ -32,7 +31,6 @@ async function listen(): Promise<Server> {
 }
 
 function portOf(server: Server): number {
-  // A listening TCP server has an address, and no path.
   return (server.address() as AddressInfo).port;
 }
 

@@ -17,7 +17,6 @@ export interface CoordinatorUser {
 }
 
 export interface ServerConfig {
-  /** Number of this server, from 1. */
   readonly number: number;
   readonly servers: readonly NatsAddress[];
   readonly users: readonly CoordinatorUser[];

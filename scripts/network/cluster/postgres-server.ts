@@ -1,4 +1,4 @@
-/** `preparePostgres`: PostgreSQL server of a local cluster. If this process is root, the server runs as `postgres` or `nobody`. */
+/** `preparePostgres`: prepares the PostgreSQL server of a local cluster. If this process is root, the server runs as another user. */
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,6 @@ interface User {
 
 export interface PostgresOptions {
   readonly programs: InstalledPrograms;
-  /** Data directory of the network. */
   readonly dataDir: string;
   readonly logDir: string;
   readonly port: number;
@@ -26,14 +25,13 @@ export interface PostgresOptions {
 export interface PostgresServer {
   readonly start: () => Promise<Child>;
   readonly url: string;
-  /** Directory of the data files. */
   readonly directory: string;
 }
 
 const NAME = 'inference';
 const POLL_MS = 50;
 
-/** Creates the data files with `initdb`, if missing. Throws {@link StartError}. */
+/** Creates missing data files with `initdb`, and returns how to start and reach the server. Throws {@link StartError}. */
 export function preparePostgres({ programs, dataDir, logDir, port, maxConnections }: PostgresOptions): PostgresServer {
   const user = process.getuid?.() === 0 ? unprivilegedUser() : null;
   const directory = user === null ? join(dataDir, 'postgres') : reachableDirectory(dataDir, user);
@@ -101,12 +99,19 @@ function initialize(initdb: string, directory: string, passwordFile: string, use
   // An interrupted start may have left an incomplete directory.
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { mode: 0o700 });
-  const readable = `${directory}.password`;
-  writeFileSync(readable, `${password}\n`, { mode: 0o600 });
-  if (user !== null) for (const path of [directory, readable]) chownSync(path, user.uid, user.gid);
-  const options = [`--username=${NAME}`, '--auth=scram-sha-256', `--pwfile=${readable}`, '--encoding=UTF8', '--locale=C', '--no-sync'];
+  const initdbPasswordFile = `${directory}.password`;
+  writeFileSync(initdbPasswordFile, `${password}\n`, { mode: 0o600 });
+  if (user !== null) for (const path of [directory, initdbPasswordFile]) chownSync(path, user.uid, user.gid);
+  const options = [
+    `--username=${NAME}`,
+    '--auth=scram-sha-256',
+    `--pwfile=${initdbPasswordFile}`,
+    '--encoding=UTF8',
+    '--locale=C',
+    '--no-sync',
+  ];
   const result = spawnSync(initdb, [`--pgdata=${directory}`, ...options], { encoding: 'utf8', cwd: '/', ...user });
-  rmSync(readable, { force: true });
+  rmSync(initdbPasswordFile, { force: true });
   if (result.status === 0) return;
   rmSync(directory, { recursive: true, force: true });
   throw new StartError(`PostgreSQL could not create its files in ${directory}:\n${result.error?.message ?? result.stderr.trim()}`);

@@ -42,7 +42,6 @@ export class ProcessGuard {
     this.#shell.stdin?.write(`- ${pid}\n`);
   }
 
-  /** Ends the shell, and stops no process. */
   async close(): Promise<void> {
     this.#shell.stdin?.end('done\n');
     await this.#exited;

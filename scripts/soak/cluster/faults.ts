@@ -1,4 +1,4 @@
-/** `FaultDraw`: draws random faults of a cluster. Each fault defines which request outcomes docs/cluster.md permits. */
+/** `FaultDraw`: faults of a local cluster in random order. Each fault knows which failures of requests docs/cluster.md permits. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LightAgent } from '../../../test/support/light/agent.js';
 import type { TcpProxy } from '../../../test/support/tcp-proxy.js';
@@ -7,15 +7,14 @@ import type { Coordinator, SoakCluster } from './soak-cluster.js';
 
 export interface Fault {
   readonly name: string;
-  /** Coordinator that fails. */
+  /** Coordinator that fails or loses its connections. Null if the fault concerns no single coordinator. */
   readonly victim: Coordinator | null;
-  /** Whether the victim's process is suspended for a time, so that its agents are disconnected. */
+  /** Whether the victim's process is suspended. Agents with an open connection to it then count as away. */
   readonly freezes: boolean;
-  /** Maximum absence of an idle provider, in milliseconds. With 0, no provider may leave. */
+  /** Maximum time in milliseconds that a provider may be without a connection. With 0, no provider may leave. */
   readonly maxAwayMs: number;
-  /** Whether settlements wait during the fault, because PostgreSQL does not answer. */
+  /** Set if PostgreSQL does not answer during the fault, so that jobs are charged later. */
   readonly delaysSettlements?: true;
-  /** Whether a request may have this outcome during the fault. */
   readonly permits: (outcome: Outcome) => boolean;
   /** Causes the fault and resolves at its end. On abort, ends the fault at once. */
   readonly inject: (signal: AbortSignal) => Promise<void>;
@@ -23,25 +22,25 @@ export interface Fault {
 
 /** Time for agents of a stopped coordinator to join another coordinator. */
 const AWAY_MS = 5_000;
-/** Errors of an attempt that lost its provider or its link after the first content. */
-const LOST_ATTEMPT = new Set(['provider_failed', '502 provider_failed', 'provider_timeout', '504 provider_timeout']);
-/** Errors of a coordinator without reachable providers. */
+/** Errors after the loss of a provider, or of the connection to its coordinator. Without a status: within a stream. */
+const PROVIDER_LOST = new Set(['provider_failed', '502 provider_failed', 'provider_timeout', '504 provider_timeout']);
+/** Errors of a coordinator that reaches no provider. Without a status: within a stream. */
 const NO_PROVIDER = new Set(['503 no_provider', '404 model_not_found', 'no_provider']);
 
 export class FaultDraw {
   readonly #cluster: SoakCluster;
   readonly #random: () => number;
-  #due: (() => Fault)[] = [];
+  #pending: (() => Fault)[] = [];
 
   constructor(cluster: SoakCluster, random: () => number) {
     this.#cluster = cluster;
     this.#random = random;
   }
 
-  /** Next kind of fault: all kinds in random order, then all again. */
+  /** Next fault. Each round has every kind once, in a new random order. */
   next(): Fault {
-    if (this.#due.length === 0) this.#due = this.#shuffled(this.#kinds());
-    const create = this.#due.pop();
+    if (this.#pending.length === 0) this.#pending = this.#shuffled(this.#kinds());
+    const create = this.#pending.pop();
     if (create === undefined) throw new Error('there are no faults');
     return create();
   }
@@ -68,7 +67,7 @@ export class FaultDraw {
       victim,
       freezes: false,
       maxAwayMs: AWAY_MS,
-      permits: (outcome) => lostCoordinator(outcome, victim),
+      permits: (outcome) => hasLostCoordinator(outcome, victim),
       inject: async () => victim.program.current.kill('SIGKILL'),
     };
   }
@@ -82,7 +81,7 @@ export class FaultDraw {
       freezes: true,
       maxAwayMs: AWAY_MS,
       // PostgreSQL aborts idle transactions of the frozen coordinator, so their requests fail.
-      permits: (outcome) => lostCoordinator(outcome, victim) || (isThroughVictim(outcome, victim) && isUnbooked(outcome)),
+      permits: (outcome) => hasLostCoordinator(outcome, victim) || (isThroughVictim(outcome, victim) && isWithoutBilling(outcome)),
       inject: async (signal) => {
         const frozen = victim.program.current;
         frozen.kill('SIGSTOP');
@@ -126,11 +125,11 @@ export class FaultDraw {
     const { coordinators, network } = this.#cluster;
     const ms = this.#randomBetween(2_000, 14_000);
     return {
-      name: `all NATS servers away`,
+      name: 'all NATS servers away',
       victim: null,
       freezes: false,
       maxAwayMs: 0,
-      permits: isolated,
+      permits: isIsolated,
       inject: async (signal) => {
         for (const server of network.nats) server.current.kill('SIGKILL');
         await interrupt(
@@ -152,7 +151,7 @@ export class FaultDraw {
       victim,
       freezes: false,
       maxAwayMs: 0,
-      permits: isolated,
+      permits: isIsolated,
       inject: (signal) => interrupt(victim.nats, ms, isReset, signal),
     };
   }
@@ -166,7 +165,7 @@ export class FaultDraw {
       victim,
       freezes: false,
       maxAwayMs: 0,
-      permits: (outcome) => isThroughVictim(outcome, victim) && isUnbooked(outcome),
+      permits: (outcome) => isThroughVictim(outcome, victim) && isWithoutBilling(outcome),
       delaysSettlements: true,
       inject: (signal) => interrupt([victim.postgres], ms, isReset, signal),
     };
@@ -180,7 +179,7 @@ export class FaultDraw {
       victim: null,
       freezes: false,
       maxAwayMs: 0,
-      permits: isUnbooked,
+      permits: isWithoutBilling,
       delaysSettlements: true,
       inject: async () => {
         const ended = postgres.current;
@@ -192,15 +191,14 @@ export class FaultDraw {
   }
 
   #agentMoves(): Fault {
-    const { agents } = this.#cluster;
-    const agent = this.#pick(agents);
+    const agent = this.#pick(this.#cluster.lightAgents);
     const target = this.#pick(this.#cluster.coordinators);
     return {
       name: 'agent moved',
       victim: null,
       freezes: false,
       maxAwayMs: AWAY_MS,
-      permits: lostAttempt,
+      permits: hasLostProvider,
       inject: async () => {
         this.#cluster.setDestination(agent, target);
         agent.socket.terminate();
@@ -210,8 +208,8 @@ export class FaultDraw {
 
   /** Stalls an agent's connection without closing. The agent detects the silence, and joins another coordinator. */
   #agentFallsSilent(): Fault {
-    const { coordinators, agents } = this.#cluster;
-    const agent = agents[0] as LightAgent;
+    const { coordinators, lightAgents } = this.#cluster;
+    const agent = lightAgents[0] as LightAgent;
     const place = coordinators.find((coordinator) => coordinator.agent.address === agent.coordinatorUrl) as Coordinator;
     const alsoNats = this.#random() < 0.5;
     const ms = this.#randomBetween(6_000, 9_000);
@@ -220,7 +218,7 @@ export class FaultDraw {
       victim: null,
       freezes: false,
       maxAwayMs: AWAY_MS,
-      permits: (outcome) => lostAttempt(outcome) || (alsoNats && isolated(outcome)),
+      permits: (outcome) => hasLostProvider(outcome) || (alsoNats && isIsolated(outcome)),
       inject: (signal) => {
         const nats = alsoNats ? coordinators.flatMap((coordinator) => coordinator.nats) : [];
         return interrupt([place.agent, ...nats], ms, false, signal);
@@ -250,24 +248,24 @@ function isThroughVictim({ coordinator }: Outcome, victim: Coordinator): boolean
   return coordinator === null || coordinator === victim.index;
 }
 
-/** Outcomes after the client's or the provider's coordinator died. */
-function lostCoordinator(outcome: Outcome, victim: Coordinator): boolean {
+/** Whether the outcome fits a client's or a provider's coordinator that stopped. */
+function hasLostCoordinator(outcome: Outcome, victim: Coordinator): boolean {
   if (isThroughVictim(outcome, victim) && outcome.kind === 'cut') return true;
-  // A newly started coordinator knows no peers.
+  // A newly started coordinator does not know the others yet.
   if (outcome.coordinator === victim.index && NO_PROVIDER.has(outcome.detail)) return true;
-  return lostAttempt(outcome);
+  return hasLostProvider(outcome);
 }
 
-function lostAttempt({ kind, detail }: Outcome): boolean {
-  return (kind === 'broken' || kind === 'refused') && LOST_ATTEMPT.has(detail);
+function hasLostProvider({ kind, detail }: Outcome): boolean {
+  return (kind === 'broken' || kind === 'refused') && PROVIDER_LOST.has(detail);
 }
 
-/** Outcomes while coordinators have no links: running remote requests fail, and new requests find only local providers. */
-function isolated(outcome: Outcome): boolean {
-  return lostAttempt(outcome) || (outcome.kind === 'refused' && NO_PROVIDER.has(outcome.detail));
+/** Whether the outcome fits coordinators without NATS: only each coordinator's own agents are reachable. */
+function isIsolated(outcome: Outcome): boolean {
+  return hasLostProvider(outcome) || (outcome.kind === 'refused' && NO_PROVIDER.has(outcome.detail));
 }
 
-function isUnbooked({ kind, detail }: Outcome): boolean {
+function isWithoutBilling({ kind, detail }: Outcome): boolean {
   return kind === 'refused' && detail === '503 billing_unavailable';
 }
 
@@ -280,7 +278,7 @@ async function interrupt(proxies: readonly TcpProxy[], ms: number, isReset: bool
   await pause(ms, signal);
   for (const proxy of proxies) {
     proxy.resume();
-    // Closes connections whose other side may have closed them during the stall.
+    // During the stall, one side may have closed a connection without the other side noticing.
     if (isReset) proxy.cut();
   }
 }

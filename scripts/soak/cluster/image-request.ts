@@ -28,7 +28,7 @@ interface Body {
 }
 
 const RETRY_MS = 250;
-/** Time limit of a download; longer than any fault, because images must outlive faults. */
+/** Time limit of a download; longer than any fault. */
 const MAX_FETCH_MS = 40_000;
 
 /** Throws {@link BadAnswer} if the answer does not verify, or the image is lost or different. */
@@ -58,7 +58,7 @@ export async function requestImage({ access, fetchFrom, model, prompt, seed, sig
   return { kind: 'verified', receipt };
 }
 
-/** Fetches, and retries while the coordinator is away. */
+/** Retries until status 200. Throws {@link BadAnswer} after {@link MAX_FETCH_MS}. */
 async function fetchImage(url: URL, signal: AbortSignal): Promise<Buffer> {
   const deadline = performance.now() + MAX_FETCH_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** `Load`: clients of several accounts that send requests continuously. Verifies every answer and image, and records failures. */
+/** `Load`: clients of a soaked cluster that send requests until `stop`. Verifies the answers and records failures. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Receipt } from '@inference/protocol';
 import type { Customer } from '../../../test/support/customers.js';
@@ -11,7 +11,7 @@ export interface Outcome {
   /** Start, by `performance.now()`. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Coordinator that the client is connected to. Null for any, through the balancer. */
+  /** Index of the coordinator that the client connects to. Null: the balancer chooses. */
   readonly coordinator: number | null;
   readonly model: string;
   readonly stream: boolean;
@@ -20,7 +20,7 @@ export interface Outcome {
    * time limit. Any other unverified answer is `bad`.
    */
   readonly kind: 'verified' | 'refused' | 'broken' | 'cut' | 'late' | 'bad';
-  /** Status and code of an error, or a description. */
+  /** Status and code of an error response, code of an error event, or an error message. */
   readonly detail: string;
 }
 
@@ -31,7 +31,7 @@ export interface PaidAnswer {
   readonly endedAt: number;
 }
 
-/** Endpoints of the load. Omits `messages`, whose errors have no codes. */
+/** Text endpoints. Omits `messages`, whose errors have no codes. */
 const ENDPOINTS = ['/v1/chat/completions', '/v1/completions', '/v1/responses'] as const;
 const BALANCED_CLIENTS = 5;
 const REAL_CLIENTS = 1;
@@ -46,10 +46,11 @@ const MAX_IMAGE_MS = 90_000;
 
 interface ClientOptions {
   readonly account: Customer;
+  /** As in {@link Outcome}. */
   readonly coordinator: number | null;
   readonly model: string;
   readonly pauseMs: number;
-  /** Coordinator from which images are downloaded; absent for text models. */
+  /** Address of the coordinator from which images are downloaded; absent for text models. */
   readonly fetchFrom?: string;
 }
 
@@ -121,7 +122,7 @@ export class Load {
     }
   }
 
-  /** Requests an image. Resolves to its receipt, or to null after a clear error. */
+  /** Requests an image. Resolves to its receipt, or to null after an error response, which is passed to `end`. */
   async #image(
     access: Customer,
     model: string,
@@ -137,7 +138,7 @@ export class Load {
     return null;
   }
 
-  /** Sends a text request. Resolves to its receipt, or to null after a clear error. */
+  /** Sends a text request. Resolves to its receipt, or to null after an error response or event, which is passed to `end`. */
   async #request(
     account: Customer,
     model: string,
@@ -167,7 +168,7 @@ export class Load {
     return answer.receipt;
   }
 
-  /** Mostly scripts of short answers, and some of answers that take several seconds. */
+  /** Mostly scripts of short answers; 15 % take 1.6 s or longer. */
   #script(): Script {
     const isLong = this.#random() < 0.15;
     return isLong

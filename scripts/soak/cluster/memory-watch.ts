@@ -1,15 +1,18 @@
-/** `MemoryWatch`: measures the memory growth of each coordinator process. A restarted process is measured anew. */
+/** `MemoryWatch`: samples the memory of a cluster's coordinators, per process: a restarted coordinator starts from a new baseline. */
 import { residentBytes } from '../../../test/support/memory.js';
 import type { SoakCluster } from './soak-cluster.js';
 
 const SAMPLE_MS = 2_000;
-/** Age at which the memory of a process is its baseline. By then, modules are loaded and first requests served. */
+/** Age at which a process's memory counts as its baseline, because modules are then loaded. */
 const BASELINE_AGE_MS = 10_000;
 const MIB = 2 ** 20;
 const MAX_GROWTH_BYTES = 200 * MIB;
 
-interface Life {
+/** Sizes in bytes. */
+interface ProcessMemory {
+  /** First measurement, by `performance.now()`. */
   readonly since: number;
+  /** Null until {@link BASELINE_AGE_MS} after `since`. */
   baseline: number | null;
   max: number;
   last: number;
@@ -17,8 +20,8 @@ interface Life {
 
 export class MemoryWatch {
   readonly #cluster: SoakCluster;
-  readonly #lives = new Map<number, Life>();
-  /** Processes of each coordinator, oldest first. */
+  readonly #memoryByPid = new Map<number, ProcessMemory>();
+  /** Process ids of each coordinator, by its index. Oldest first. */
   readonly #pids: number[][];
   readonly #timer: NodeJS.Timeout;
 
@@ -32,11 +35,11 @@ export class MemoryWatch {
     clearInterval(this.#timer);
   }
 
-  /** Prints one line per coordinator. Returns problems. */
+  /** Prints one line per coordinator. Returns a problem for each that grew too much. */
   report(): string[] {
     const mib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`;
     return this.#pids.flatMap((pids, index) => {
-      const lives = pids.map((pid) => this.#lives.get(pid) as Life);
+      const lives = pids.map((pid) => this.#memoryByPid.get(pid) as ProcessMemory);
       const newest = lives.at(-1);
       const growth = Math.max(0, ...lives.map(({ baseline, max }) => (baseline === null ? 0 : max - baseline)));
       const max = mib(Math.max(0, ...lives.map((life) => life.max)));
@@ -55,10 +58,10 @@ export class MemoryWatch {
       // The process may have ended.
       const bytes = await residentBytes(pid).catch(() => 0);
       if (bytes === 0) continue;
-      let life = this.#lives.get(pid);
+      let life = this.#memoryByPid.get(pid);
       if (life === undefined) {
         life = { since: now, baseline: null, max: 0, last: 0 };
-        this.#lives.set(pid, life);
+        this.#memoryByPid.set(pid, life);
         this.#pids[index]?.push(pid);
       }
       if (now - life.since >= BASELINE_AGE_MS) life.baseline ??= bytes;

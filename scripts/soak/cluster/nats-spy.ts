@@ -1,4 +1,4 @@
-/** `spyOnNats`: reads messages between coordinators, with their own NATS keys. Messages must not contain the prompts' canary. */
+/** `spyOnNats`: reads the coordinators' NATS messages, and searches them for the canary, a text that every prompt contains. */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -7,32 +7,32 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { fromSeed } from '@nats-io/nkeys';
 import type { SoakCluster } from './soak-cluster.js';
 
-/** Link messages to read, enough to contain jobs of the load. */
+/** Messages between two coordinators to read, so that some belong to jobs. */
 const MIN_LINK_MESSAGES = 300;
 const MAX_SPY_MS = 60_000;
 const MESSAGE = /MSG coordinator\./g;
 
 /** Returns problems. Call before any fault: the spy's subscriptions hide that a dead coordinator has no responders. */
 export async function spyOnNats({ dataDir, coordinators }: SoakCluster, canary: string, signal: AbortSignal): Promise<string[]> {
-  const found = { bytes: 0, linkMessages: 0, prompts: 0 };
+  const counts = { bytes: 0, linkMessages: 0, prompts: 0 };
   const read = (bytes: Buffer): void => {
     const text = bytes.toString('latin1');
-    found.bytes += bytes.length;
-    found.linkMessages += text.match(MESSAGE)?.length ?? 0;
-    if (text.includes(canary)) found.prompts++;
+    counts.bytes += bytes.length;
+    counts.linkMessages += text.match(MESSAGE)?.length ?? 0;
+    if (text.includes(canary)) counts.prompts++;
   };
   const directory = join(dataDir, 'cluster');
   const names = coordinators.map(({ index }) => `coordinator-${index + 1}`);
   const sockets = await Promise.all(names.map((name) => listen(directory, name, canary.length, read)));
   const deadline = performance.now() + MAX_SPY_MS;
-  while (found.linkMessages < MIN_LINK_MESSAGES && performance.now() < deadline && !signal.aborted) await delay(100);
+  while (counts.linkMessages < MIN_LINK_MESSAGES && performance.now() < deadline && !signal.aborted) await delay(100);
   for (const socket of sockets) socket.destroy();
-  console.log(`NATS: ${found.bytes} bytes read, ${found.linkMessages} messages on links, ${found.prompts} prompts`);
-  if (found.prompts > 0) return [`${found.prompts} prompts in NATS messages`];
-  return found.linkMessages < MIN_LINK_MESSAGES ? [`only ${found.linkMessages} NATS messages on links were read`] : [];
+  console.log(`NATS: ${counts.bytes} bytes read, ${counts.linkMessages} messages on links, ${counts.prompts} prompts`);
+  if (counts.prompts > 0) return [`${counts.prompts} prompts in NATS messages`];
+  return counts.linkMessages < MIN_LINK_MESSAGES ? [`only ${counts.linkMessages} NATS messages on links were read`] : [];
 }
 
-/** Subscribes to all subjects of a coordinator. The last `overlap` bytes of a chunk are passed again with the next chunk. */
+/** Subscribes to a coordinator's messages, with the coordinator's own key. Each `read` repeats the last `overlap` bytes. */
 async function listen(directory: string, name: string, overlap: number, read: (bytes: Buffer) => void): Promise<TLSSocket> {
   const env = readFileSync(join(directory, `${name}.env`), 'utf8');
   const server = new URL(/^NATS_URL=([^,\n]+)/m.exec(env)?.[1] ?? '');
@@ -54,7 +54,7 @@ async function listen(directory: string, name: string, overlap: number, read: (b
   return socket;
 }
 
-/** Characters of an nkey seed; a newline follows in its file. */
+/** Length of an nkey seed (NATS private key); in the file, a newline follows. */
 const SEED_BYTES = 58;
 
 /** Reads the server's greeting only, because the server then waits for TLS. */

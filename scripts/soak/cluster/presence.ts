@@ -1,4 +1,4 @@
-/** `Presence`: measures, during a fault, how long each agent has no registered connection to a running coordinator. */
+/** `Presence`: measures the longest time that any agent is without a connection to a running coordinator. For the soak `cluster`. */
 import type { Coordinator, SoakCluster } from './soak-cluster.js';
 
 const SAMPLE_MS = 25;
@@ -6,12 +6,12 @@ const SAMPLE_MS = 25;
 export class Presence {
   readonly #cluster: SoakCluster;
   readonly #timer: NodeJS.Timeout;
-  /** Start of the current absence, by agent. */
-  readonly #awaySince = new Map<string, number>();
+  /** Start of the current absence. Key: name of the agent. */
+  readonly #absentSinceByName = new Map<string, number>();
   #frozen: Coordinator | null = null;
   #maxMs = 0;
   #sampledAt = performance.now();
-  /** Longest delay of a sample, in milliseconds, as on a busy machine. */
+  /** Longest delay of a sample, in milliseconds. High on a busy machine. */
   maxLateMs = 0;
 
   constructor(cluster: SoakCluster) {
@@ -24,7 +24,7 @@ export class Presence {
     }, SAMPLE_MS);
   }
 
-  /** Forgets earlier absences. Until `thaw`, agents of the frozen coordinator are absent. */
+  /** Resets `maxMs`. Until `thaw`, agents of the frozen coordinator count as absent. */
   begin(frozen: Coordinator | null): void {
     this.#maxMs = 0;
     this.#frozen = frozen;
@@ -48,19 +48,20 @@ export class Presence {
   #sample(): void {
     const now = performance.now();
     for (const [name, isPresent] of this.#states()) {
-      if (isPresent) this.#awaySince.delete(name);
+      if (isPresent) this.#absentSinceByName.delete(name);
       else {
-        const since = this.#awaySince.get(name) ?? now;
-        this.#awaySince.set(name, since);
+        const since = this.#absentSinceByName.get(name) ?? now;
+        this.#absentSinceByName.set(name, since);
         this.#maxMs = Math.max(this.#maxMs, now - since);
       }
     }
   }
 
+  /** Name of each agent, and whether the agent is present. */
   *#states(): Iterable<readonly [string, boolean]> {
-    const { agents, network } = this.#cluster;
+    const { lightAgents, network } = this.#cluster;
     const frozen = this.#frozen;
-    for (const [index, agent] of agents.entries()) {
+    for (const [index, agent] of lightAgents.entries()) {
       const isAtFrozen = frozen !== null && [frozen.url, frozen.agent.address].includes(agent.coordinatorUrl);
       yield [`light agent ${index + 1}`, agent.isRegistered && !isAtFrozen];
     }

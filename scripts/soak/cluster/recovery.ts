@@ -1,4 +1,4 @@
-/** `untilRecovered`: waits until every coordinator is ready, lists each provider exactly once, and answers requests. */
+/** `untilRecovered`: waits until every coordinator is ready, counts the expected providers of each model, and answers a request. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../../../test/support/verified-client.js';
 import { type Coordinator, LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
@@ -6,18 +6,18 @@ import { type Coordinator, LIGHT_MODEL, type SoakCluster } from './soak-cluster.
 const POLL_MS = 100;
 const CHECK_MS = 10_000;
 
-/** Resolves to null after the recovery, or to the last problem at the deadline. */
+/** Resolves to null after the recovery; at `deadline` (`performance.now()`) or on abort, to the last problem found. */
 export async function untilRecovered(cluster: SoakCluster, deadline: number, signal: AbortSignal): Promise<string | null> {
   for (;;) {
-    const differences = await Promise.all(cluster.coordinators.map((coordinator) => difference(cluster, coordinator)));
-    const found = differences.find((text) => text !== null) ?? null;
+    const results = await Promise.all(cluster.coordinators.map((coordinator) => problemOf(cluster, coordinator)));
+    const found = results.find((text) => text !== null) ?? null;
     if (found === null || performance.now() > deadline || signal.aborted) return found;
     await delay(POLL_MS);
   }
 }
 
 /** A coordinator's problem, or null. */
-async function difference(cluster: SoakCluster, { url, index }: Coordinator): Promise<string | null> {
+async function problemOf(cluster: SoakCluster, { url, index }: Coordinator): Promise<string | null> {
   const name = `coordinator-${index + 1}`;
   const { apiKey } = cluster.network;
   const signal = AbortSignal.timeout(CHECK_MS);
@@ -29,7 +29,7 @@ async function difference(cluster: SoakCluster, { url, index }: Coordinator): Pr
     if (!response.ok) return `${name} lists no models: ${response.status}`;
     // A response of the public API.
     const { data } = (await response.json()) as { data: { id: string; metadata: { provider_count: number } }[] };
-    for (const [model, expected] of Object.entries(cluster.providers)) {
+    for (const [model, expected] of Object.entries(cluster.providerCountByModel)) {
       const count = data.find(({ id }) => id === model)?.metadata.provider_count ?? 0;
       if (count !== expected) return `${name} sees ${count} of ${expected} providers of ${model}`;
     }

@@ -1,11 +1,13 @@
-/** Prints the faults and errors of a run, and finds errors that no fault allows. */
+/** Prints faults and errors of the soak `cluster`, and finds errors that no fault permits. */
 import type { Fault } from './faults.js';
 import type { Load, Outcome } from './load.js';
 
-/** A fault, with the times of its start and of the recovery, by `performance.now()`. */
+/** A fault that was injected, and measurements in milliseconds. */
 export interface InjectedFault {
   readonly fault: Fault;
+  /** Start of the fault, by `performance.now()`. */
   readonly from: number;
+  /** Time of the recovery, by `performance.now()`; infinite until then. */
   to: number;
   recoveryMs: number;
   awayMs: number;
@@ -25,21 +27,21 @@ export function printInjectedFaults(injectedFaults: readonly InjectedFault[]): v
   console.log('');
 }
 
-/** Prints errors by fault. Returns the errors that no fault allows. */
+/** Prints the number of errors that each fault permits. Returns the others as problems. */
 export function printOutcomes({ paid, images, failures, sent }: Load, injectedFaults: readonly InjectedFault[]): string[] {
   console.log(
     `answers: ${paid.length} verified, ${images} of them images fetched through another coordinator, ${failures.length} errors, of ${sent} requests`,
   );
-  const counts = new Map<string, number>();
+  const countByLine = new Map<string, number>();
   const problems: string[] = [];
   for (const outcome of failures) {
     const around = injectedFaults.filter(({ from, to }) => outcome.startedAt < to && outcome.endedAt > from);
     const cause = around.find(({ fault }) => fault.permits(outcome));
     const text = `${outcome.kind} ${outcome.kind === 'cut' ? '' : outcome.detail}`.trim();
-    if (cause !== undefined) counts.set(`${cause.fault.name}: ${text}`, (counts.get(`${cause.fault.name}: ${text}`) ?? 0) + 1);
+    if (cause !== undefined) countByLine.set(`${cause.fault.name}: ${text}`, (countByLine.get(`${cause.fault.name}: ${text}`) ?? 0) + 1);
     else problems.push(describe(outcome, around));
   }
-  for (const [line, count] of [...counts].sort()) console.log(`  ${String(count).padStart(5)}  ${line}`);
+  for (const [line, count] of [...countByLine].sort()) console.log(`  ${String(count).padStart(5)}  ${line}`);
   return problems;
 }
 

@@ -16,7 +16,7 @@ import { type InjectedFault, printInjectedFaults, printOutcomes, seconds } from 
 import { checkSettlements } from './settlements.js';
 import { LIGHT_SLOTS, type SoakCluster, startSoakCluster } from './soak-cluster.js';
 
-/** Maximum recovery time after a fault, restarted processes included. */
+/** Maximum time after a fault until processes are restarted and {@link untilRecovered} finds no problem. */
 const RECOVERY_MS = 60_000;
 const MIN_REST_MS = 1_000;
 const MAX_REST_MS = 3_000;
@@ -27,7 +27,7 @@ export async function cluster(minutes: number, seed: number): Promise<boolean> {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => cancelled.abort(new Error('interrupted')));
   const problems: string[] = [];
   const { signal } = cancelled;
-  const earlier = new Set(descendantsOf(process.pid).map(({ pid }) => pid));
+  const earlierPids = new Set(descendantsOf(process.pid).map(({ pid }) => pid));
   const failures: string[] = [];
   const soak = await startSoakCluster({
     signal,
@@ -52,11 +52,11 @@ export async function cluster(minutes: number, seed: number): Promise<boolean> {
   if (failures.length > 0) problems.unshift(...failures);
   else if (signal.aborted) problems.unshift((signal.reason as Error).message);
   const table = processTable();
-  const own = new Set(descendantsOf(process.pid, table).map(({ pid }) => pid));
+  const descendantPids = new Set(descendantsOf(process.pid, table).map(({ pid }) => pid));
   const left = table.filter(({ pid, command }) => {
     // tsx starts esbuild at the first import that is not cached.
     const isTool = command.startsWith('ps ') || /esbuild.* --service=/.test(command);
-    const isOurs = own.has(pid) && !earlier.has(pid) && !isTool;
+    const isOurs = descendantPids.has(pid) && !earlierPids.has(pid) && !isTool;
     return isOurs || command.includes(soak.dataDir);
   });
   if (left.length > 0) problems.push(`left over: ${left.map(({ command }) => command).join('; ')}`);
@@ -106,8 +106,8 @@ async function run({ soak, minutes, seed, problems, signal }: Run): Promise<void
   printInjectedFaults(injectedFaults);
   console.log(`longest delay of a timer in this process: ${seconds(presence.maxLateMs)} (a busy machine breaks bounds by itself)`);
   problems.push(...printOutcomes(load, injectedFaults), ...memory.report());
-  const crowded = soak.agents.filter(({ maxJobs }) => maxJobs > LIGHT_SLOTS);
-  if (crowded.length > 0) problems.push(`${crowded.length} agents had more than ${LIGHT_SLOTS} jobs at once`);
+  const overloaded = soak.lightAgents.filter(({ maxJobs }) => maxJobs > LIGHT_SLOTS);
+  if (overloaded.length > 0) problems.push(`${overloaded.length} agents had more than ${LIGHT_SLOTS} jobs at once`);
   if (!signal.aborted) problems.push(...(await checkSettlements(soak, load, injectedFaults)), ...(await findCanary(soak, canary)));
 }
 
@@ -136,7 +136,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }
 
-/** Log files and tables that contain the canary, a unique text in every prompt, because prompts must not be stored. */
+/** Returns a problem for each log file or table with `canary`, a text in every prompt. Prompts must not be stored. */
 async function findCanary({ network, database }: SoakCluster, canary: string): Promise<string[]> {
   const logs = filesHolding(network.logDir, canary).map((file) => `prompts in the log file ${file}`);
   const tables = await sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public'`.execute(database);

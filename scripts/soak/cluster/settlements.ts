@@ -1,11 +1,11 @@
-/** `checkSettlements`: checks that no reservation is left, each account paid for its answers, and the ledger balances. */
+/** `checkSettlements`: checks that no money stays reserved, each account paid for its answers, and the ledger balances. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkLedger } from '../../../apps/coordinator/src/database/ledger/check-ledger.js';
 import type { Load } from './load.js';
 import { type InjectedFault, seconds } from './report.js';
 import type { SoakCluster } from './soak-cluster.js';
 
-/** Maximum time until reservations are released. For a killed coordinator, others wait `HOLDER_TIMEOUT_MS` and a heartbeat. */
+/** Maximum time until reservations end. Those of a killed coordinator are released by others, after `HOLDER_TIMEOUT_MS`. */
 const RESERVATION_MS = 30_000;
 
 /** Returns problems. */
@@ -21,15 +21,15 @@ export async function checkSettlements(soak: SoakCluster, load: Load, injectedFa
   console.log(`reservations: ${before} when the load ended, ${reserved} after ${seconds(performance.now() - since)}`);
   if (reserved > 0) problems.push(`${reserved} reservations are left`);
   // If a coordinator dies before PostgreSQL has committed a settlement, the settlement is lost and the job costs nothing.
-  const risks = injectedFaults.filter(({ fault }) => fault.delaysSettlements);
-  const sure = load.paid.filter(({ startedAt, endedAt }) => !risks.some(({ from, to }) => startedAt < to && endedAt > from));
+  const delayingFaults = injectedFaults.filter(({ fault }) => fault.delaysSettlements);
+  const surelyPaid = load.paid.filter(({ startedAt, endedAt }) => !delayingFaults.some(({ from, to }) => startedAt < to && endedAt > from));
   for (const account of soak.accounts) {
-    const paid = sure.filter((answer) => answer.account.accountId === account.accountId).map(({ receipt }) => receipt);
+    const paid = surelyPaid.filter((answer) => answer.account.accountId === account.accountId).map(({ receipt }) => receipt);
     problems.push(...(await soak.customers.audit(account, paid, Number.POSITIVE_INFINITY)));
   }
   const { figures, problems: wrong } = await checkLedger(soak.database);
   console.log(
-    `ledger: ${figures.jobs} jobs, ${figures.postings} postings, ${wrong.length} problems; ${sure.length} receipts found in usage entries`,
+    `ledger: ${figures.jobs} jobs, ${figures.postings} postings, ${wrong.length} problems; ${surelyPaid.length} receipts found in usage entries`,
   );
   return [...problems, ...wrong];
 }

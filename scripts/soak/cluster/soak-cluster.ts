@@ -1,7 +1,7 @@
 /**
- * `startSoakCluster`: starts three coordinators with NATS and PostgreSQL behind proxies, so that faults can interrupt them.
+ * `startSoakCluster`: starts three coordinators that reach NATS and PostgreSQL through proxies, which faults can interrupt.
  *
- * Each coordinator has a real agent, and light agents, which run no model.
+ * Three real agents and nine light agents, which run no model, spread over the coordinators.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const LIGHT_AGENTS = 9;
 const REAL_AGENTS = 3;
 const CUSTOMERS = 3;
 const POLL_MS = 100;
-/** Generous time limit, for a machine that also runs other programs. */
+/** Time limit of each step of the start, for a machine that also runs other programs. */
 const START_DEADLINE_MS = 150_000;
 
 export interface Coordinator {
@@ -34,7 +34,7 @@ export interface Coordinator {
   /** Proxies of the connections to the NATS servers. */
   readonly nats: readonly TcpProxy[];
   readonly postgres: TcpProxy;
-  /** Proxy of the first light agent's connections. */
+  /** Proxy through which the first light agent connects. */
   readonly agent: TcpProxy;
 }
 
@@ -42,12 +42,13 @@ export interface SoakCluster {
   readonly network: ClusterNetwork;
   readonly dataDir: string;
   readonly coordinators: readonly Coordinator[];
-  readonly agents: readonly LightAgent[];
+  readonly lightAgents: readonly LightAgent[];
   /** Chooses the coordinator of a light agent's next connection. */
   setDestination(agent: LightAgent, coordinator: Coordinator): void;
   readonly realModel: string;
   readonly imageModel: string;
-  readonly providers: Readonly<Record<string, number>>;
+  /** Key: model id. */
+  readonly providerCountByModel: Readonly<Record<string, number>>;
   readonly database: Database;
   readonly customers: Customers;
   readonly accounts: readonly Customer[];
@@ -85,7 +86,7 @@ export async function startSoakCluster({ signal, onFailure }: Options): Promise<
       dataDir,
       providers: REAL_AGENTS,
       providerArgs: ['--model', 'demo-text', '--model', 'demo-image'],
-      // Streams of the load end within the drain time; light agents share one network address.
+      // Longer than the load's streams. No rate limits, because all clients and agents share one network address.
       coordinatorEnv: { LOG_LEVEL: 'info', DRAIN_SECONDS: '15', RATE_LIMIT_ADDRESS: '0', RATE_LIMIT_KEY: '0' },
       startDeadlineMs: START_DEADLINE_MS,
       signal,
@@ -117,13 +118,13 @@ export async function startSoakCluster({ signal, onFailure }: Options): Promise<
       network,
       dataDir,
       coordinators,
-      agents: light.agents,
+      lightAgents: light.agents,
       setDestination: (agent, { index }) => {
         destinations[light.agents.indexOf(agent)] = index;
       },
       realModel,
       imageModel,
-      providers: { [LIGHT_MODEL]: LIGHT_AGENTS, [realModel]: REAL_AGENTS, [imageModel]: REAL_AGENTS },
+      providerCountByModel: { [LIGHT_MODEL]: LIGHT_AGENTS, [realModel]: REAL_AGENTS, [imageModel]: REAL_AGENTS },
       database,
       customers,
       accounts,

@@ -42,7 +42,7 @@ export async function linkedMachine(
   const machine = await newMachine(network, options);
   const code = await askForCode(network, machineName);
   await owner.call('POST', `/console/v1/device-codes/${code.user_code}/approve`, {});
-  await showToken(machine, await tokenOf(network, code));
+  await sendLinkToken(machine, await tokenOf(network, code));
   return machine;
 }
 
@@ -55,7 +55,7 @@ export async function newMachine(network: DemoNetwork, options: Partial<LightOpt
 }
 
 /** Sends the token over the machine's own connection. Resolves when the coordinator has linked the machine. */
-export async function showToken({ agent }: LinkedMachine, token: string): Promise<void> {
+export async function sendLinkToken({ agent }: LinkedMachine, token: string): Promise<void> {
   const linked = new Promise<void>((resolve, reject) => {
     agent.socket.on('message', (data: Buffer, isBinary) => {
       const message = isBinary ? null : (JSON.parse(data.toString('utf8')) as { type: string });
@@ -83,7 +83,7 @@ export async function serveJobs(network: DemoNetwork, model: string, count: numb
 }
 
 /** Sets a price at which a few jobs reach the withdrawal minimum: half a dollar each for the machine. */
-export async function makeDear(operator: Person, model: string): Promise<void> {
+export async function setHighPrice(operator: Person, model: string): Promise<void> {
   const rates = { prompt_per_million: 0, completion_per_million: 10_000_000_000, per_image: 0 };
   await operator.call('PUT', `/admin/v1/prices/${encodeURIComponent(model)}`, rates);
 }

@@ -49,7 +49,7 @@ async function evaluate(request: ReturnType<typeof fuzzRequest>, target: Target)
 }
 
 /** Statuses of one valid request per body that the models can serve. */
-export async function goodRequests(target: Target, paths: readonly FuzzedPath[] = PATHS): Promise<number[]> {
+export async function sendValidRequests(target: Target, paths: readonly FuzzedPath[] = PATHS): Promise<number[]> {
   const statuses: number[] = [];
   for (const path of paths) {
     if (path === '/v1/embeddings' && target.embeddingModel === undefined) continue;

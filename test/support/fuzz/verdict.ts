@@ -20,6 +20,7 @@ const ANTHROPIC_TYPES = [
   'overloaded_error',
 ];
 
+/** Returns a line for each fault. */
 export function faultsOf(request: Fuzzed, answer: Answer | null, target: Target): string[] {
   if (answer === null) return request.validHttp ? ['the server hung up without an answer'] : [];
   const faults: string[] = [];

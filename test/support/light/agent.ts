@@ -37,6 +37,7 @@ export interface LightOptions {
   readonly models: readonly string[];
   /** Members of `models` with image input. */
   readonly visionModels?: readonly string[];
+  /** Default: 8. */
   readonly slots?: number;
   readonly keys?: LightKeys;
   /** Claimed hardware. */
@@ -78,8 +79,8 @@ export class LightAgent {
   #hasPeers = false;
   #welcomeDeadline: NodeJS.Timeout | undefined;
   #pause: NodeJS.Timeout | null = null;
-  #online: () => void = () => {};
-  #offline: () => void = () => {};
+  #resolveRegistered: () => void = () => {};
+  #resolveGone: () => void = () => {};
   /** Totals over all connections. */
   readonly counts = { connections: 0, registrations: 0, jobs: 0, cancels: 0, credits: 0 };
   /** Most concurrent jobs of any connection. */
@@ -105,17 +106,17 @@ export class LightAgent {
     this.providerId = this.keys.enclave.providerId;
     this.attestation = this.keys.enclave.attestation();
     this.gone = new Promise((resolve) => {
-      this.#offline = resolve;
+      this.#resolveGone = resolve;
     });
     this.registered = new Promise((resolve, reject) => {
-      this.#online = resolve;
+      this.#resolveRegistered = resolve;
       void this.gone.then(() => reject(new Error(`not registered: ${this.rejection?.message ?? 'the connection ended'}`)));
     });
     this.registered.catch(() => {});
     this.#connect();
   }
 
-  /** Connects and registers. Rejects when the coordinator refuses. */
+  /** Connects and registers. Rejects if the first connection ends before. */
   static async join(options: LightOptions): Promise<LightAgent> {
     const agent = new LightAgent(options);
     await agent.registered;
@@ -145,7 +146,7 @@ export class LightAgent {
     else sent();
   }
 
-  /** Replaces the served models. Resolves when the coordinator has processed the change. */
+  /** Replaces the served models. Resolves when the coordinator has processed the change, or the first connection has ended. */
   async serve(models: readonly string[]): Promise<void> {
     this.send({ type: 'models', models: this.offers(models) });
     const answered = new Promise<void>((resolve) => this.socket.once('pong', () => resolve()));
@@ -215,7 +216,7 @@ export class LightAgent {
     if (this.#watch !== null) clearInterval(this.#watch);
     for (const job of this.#jobs.values()) job.abandon();
     this.#jobs.clear();
-    this.#offline();
+    this.#resolveGone();
     if (this.#left || this.#options.staysConnected !== true) return;
     const maxPauseMs = Math.min(MAX_RECONNECT_PAUSE_MS, MIN_RECONNECT_PAUSE_MS * 2 ** this.#attempt++);
     this.#pause = setTimeout(() => this.#connect(), maxPauseMs * (0.5 + Math.random() / 2));
@@ -235,7 +236,7 @@ export class LightAgent {
         this.#attempt = 0;
         this.counts.registrations++;
         this.isRegistered = true;
-        this.#online();
+        this.#resolveRegistered();
         return;
       case 'challenge':
         this.send({ type: 'challenge_answer', challenge: this.keys.enclave.challengeAnswer(message.nonce, this.#sessionId) });

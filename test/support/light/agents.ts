@@ -3,19 +3,18 @@ import { LightAgent, type LightKeys, type LightOptions, makeKeys } from './agent
 
 export interface LightAgents {
   readonly agents: readonly LightAgent[];
-  /** Number of agents whose current connection is registered. */
+  /** Number of agents with an open connection. */
   online(): number;
   leave(): void;
 }
 
 export interface LightAgentsOptions extends Omit<LightOptions, 'models' | 'keys' | 'url'> {
-  /** Address of the coordinator; a function gets the number of the agent, before each connection. */
+  /** Address of the coordinator; a function gets the agent's index before each connection. */
   readonly url: string | ((index: number) => string);
   readonly size: number;
   readonly models: (index: number) => readonly string[];
   /** Prepared keys; generated when absent. */
   readonly keys?: readonly LightKeys[];
-  /** Concurrent connection attempts. */
   readonly atOnce?: number;
 }
 

@@ -196,5 +196,4 @@ function same<Value>(value: Value): Value {
   return value;
 }
 
-/** Bytes of a text. */
 export const bytesOf = utf8;

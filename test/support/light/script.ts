@@ -1,4 +1,4 @@
-/** Script of a light agent's response. The client sends the script as the prompt, so that it can check the response. */
+/** `Script`: the response of a light agent. A client sends its script as the prompt, and so knows the expected text. */
 
 /** Prompt tokens that every response reports. */
 export const PROMPT_TOKENS = 7;
@@ -13,12 +13,11 @@ export interface Script {
   readonly text?: string;
 }
 
-/** Prompt that carries the script. */
 export function promptOf(script: Script): string {
   return JSON.stringify(script);
 }
 
-/** Script inside a prompt; default: a short response. */
+/** Script inside a prompt. Without a script: four words. */
 export function scriptIn(prompt: string): Script {
   try {
     const value = JSON.parse(prompt) as Script;
@@ -34,7 +33,6 @@ export function wordOf(script: Script, index: number): string {
   return ` ${String(index).padStart((script.length ?? 8) - 1, 'w')}`;
 }
 
-/** The whole text. */
 export function textOf(script: Script): string {
   return Array.from({ length: script.words }, (_, index) => wordOf(script, index)).join('');
 }

@@ -21,7 +21,6 @@ export interface SdkRequest {
 
 export interface RequestKind {
   readonly name: string;
-  /** Relative frequency. */
   readonly weight: number;
   /** State of the last verdict. `refused`: the caller cancels the stream. Default: `verified`. */
   readonly ends?: 'verified' | 'refused';
@@ -66,7 +65,6 @@ export function inTurn<T>({ index }: Pick<SdkRequest, 'index'>, formats: readonl
   return format();
 }
 
-/** A short question with the canary. */
 export function questionOf({ random, canary }: Pick<SdkRequest, 'random' | 'canary'>): string {
   return `${random.pick(QUESTIONS)} ${canary}`;
 }

@@ -28,7 +28,7 @@ export async function startTwoCoordinators(options: HarnessOptions = {}): Promis
       },
     });
   const near = await start('near', options.config?.dataDir);
-  databases.set(near.dataDir, database);
+  databaseByDataDir.set(near.dataDir, database);
   const far = await start('far');
   await until(() => near.app.cluster.peerCount() === 1 && far.app.cluster.peerCount() === 1);
   return {
@@ -38,7 +38,7 @@ export async function startTwoCoordinators(options: HarnessOptions = {}): Promis
     async close() {
       await Promise.all([near.close(), far.close()]);
       await nats.close();
-      databases.delete(near.dataDir);
+      databaseByDataDir.delete(near.dataDir);
       await database.remove();
     },
   };
@@ -80,12 +80,12 @@ interface ClusterDatabase {
   remove(): Promise<void>;
 }
 
-/** Databases by data directory of the clients' coordinator, for restarts on the same data. */
-const databases = new Map<string, ClusterDatabase>();
+/** For restarts on the same data. Key: data directory of the clients' coordinator. */
+const databaseByDataDir = new Map<string, ClusterDatabase>();
 
 async function databaseFor({ config = {} }: HarnessOptions): Promise<ClusterDatabase> {
   if (typeof config.databaseUrl === 'string') return { url: config.databaseUrl, remove: async () => {} };
-  const earlier = databases.get(config.dataDir ?? '');
+  const earlier = databaseByDataDir.get(config.dataDir ?? '');
   if (earlier !== undefined) return earlier;
   const { target, remove } = await freshPostgres();
   if (!('url' in target)) throw new Error('the database has no address');

@@ -18,7 +18,7 @@ export class FakeStripe {
   readonly requests: Recorded[] = [];
   readonly checkouts = new Map<string, Record<string, unknown>>();
   readonly transfers: Record<string, unknown>[] = [];
-  /** Parameters of each payment. */
+  /** Metadata of each payment. Key: payment id. */
   readonly payments = new Map<string, Record<string, string>>();
   /** Answers the next `times` requests with this error status. */
   failWith: { status: number; times: number } | null = null;
@@ -27,7 +27,7 @@ export class FakeStripe {
   readonly webhookEndpoints: { url: string; status: string; enabled_events: readonly string[] }[] = [];
   /** Balance for transfers, in cents. */
   availableCents = Number.POSITIVE_INFINITY;
-  readonly #answered = new Map<string, { status: number; body: object }>();
+  readonly #answerByIdempotencyKey = new Map<string, { status: number; body: object }>();
   readonly #server: Server;
   readonly #signer = new Stripe(STRIPE_KEY);
 
@@ -76,12 +76,12 @@ export class FakeStripe {
     this.requests.push({ method: request.method ?? '', path, fields, idempotencyKey });
     if (request.headers.authorization !== `Bearer ${STRIPE_KEY}`) return refusal(401, 'Invalid API Key provided');
     if (this.failWith !== null && this.failWith.times-- > 0) return refusal(this.failWith.status, 'no');
-    const known = idempotencyKey === null ? undefined : this.#answered.get(idempotencyKey);
+    const known = idempotencyKey === null ? undefined : this.#answerByIdempotencyKey.get(idempotencyKey);
     if (known !== undefined) return known;
     const body = this.#route(`${request.method} ${path}`, fields, url.searchParams);
     if (body === null) return refusal(404, 'Unrecognized request URL');
     const answer = body === 'insufficient' ? refusal(400, 'Insufficient available funds in your Stripe account.') : { status: 200, body };
-    if (idempotencyKey !== null) this.#answered.set(idempotencyKey, answer);
+    if (idempotencyKey !== null) this.#answerByIdempotencyKey.set(idempotencyKey, answer);
     return answer;
   }
 
@@ -136,7 +136,7 @@ export class FakeStripe {
 }
 
 function refusal(status: number, message: string): { status: number; body: object } {
-  const type = status === 401 ? 'invalid_request_error' : status < 500 ? 'invalid_request_error' : 'api_error';
+  const type = status < 500 ? 'invalid_request_error' : 'api_error';
   return { status, body: { error: { type, message } } };
 }
 

@@ -174,7 +174,6 @@ export async function onServer(work: (client: pg.Client) => Promise<void>, url =
   }
 }
 
-/** Reason why PostgreSQL is unreachable, or null. */
 export async function whyUnreachable(): Promise<string | null> {
   try {
     await onServer(async () => {});

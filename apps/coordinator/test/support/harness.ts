@@ -21,7 +21,6 @@ export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPer
 /** Replaces the built console, whose many routes take a third of the start time. */
 const CONSOLE_DIR = fileURLToPath(new URL('console', import.meta.url));
 
-/** An account with an API key. */
 export interface Customer {
   readonly accountId: string;
   readonly apiKey: string;
@@ -40,7 +39,6 @@ export interface Harness {
   /** Posts a body to any path, with the API key in `x-api-key`, as Anthropic clients send it. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   get(path: string, key?: string | null): Promise<Response>;
-  /** The account of `apiKey`. */
   readonly developer: Customer;
   /** Creates an account with a balance in micro-USD. */
   customer(amount: number): Promise<Customer>;

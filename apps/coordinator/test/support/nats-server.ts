@@ -86,7 +86,6 @@ export class NatsServer {
     this.#process?.kill(signal);
   }
 
-  /** Ends the process. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const child = this.#process;
     this.#process = null;

@@ -1,4 +1,4 @@
-/** `plantAccount`: fills every table of the stored-data inventory with rows of one account. Identifying columns get canary texts. */
+/** `plantAccount`: adds rows of one account to the tables of the stored-data inventory. Identifying columns get canary texts. */
 import { type ColumnMetadata, sql } from 'kysely';
 import { STORED_DATA } from '../../src/database/privacy/stored-data.js';
 import { columnsOf } from '../../src/database/privacy/stored-table.js';

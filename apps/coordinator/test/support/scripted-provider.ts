@@ -56,17 +56,17 @@ export interface ProviderOptions {
   readonly slots?: number;
   /** Receipt version announced at registration. Default: 1. */
   readonly receiptVersion?: 1 | 2;
-  /** The provider offers image models. */
+  /** If given, all models are image models. */
   readonly image?: ImageOffer;
-  /** The provider offers text models that read images. */
+  /** If given, the text models read images. */
   readonly vision?: VisionOffer;
   readonly serial?: string;
   /** Version in `hello`. Default: an unreleased version. */
   readonly agentVersion?: string;
   readonly enclave?: EnclaveKey;
-  /** Whether the attestation claims an enclave. */
-  readonly genuine?: boolean;
+  readonly claimsEnclave?: boolean;
   readonly posture?: Partial<Posture>;
+  /** Changes the attestation before its signature. The next two options do the same for other messages. */
   readonly attestation?: (attestation: Attestation) => Attestation;
   readonly register?: (register: Register) => Register;
   readonly keyStatement?: (statement: JsonValue) => JsonValue;
@@ -152,7 +152,7 @@ export class ScriptedProvider {
 
   get posture(): Posture {
     return {
-      secure_enclave: this.options.genuine ?? false,
+      secure_enclave: this.options.claimsEnclave ?? false,
       sip_enabled: true,
       secure_boot_enabled: true,
       authenticated_root_enabled: true,
@@ -160,6 +160,7 @@ export class ScriptedProvider {
     };
   }
 
+  /** Resolves to the first message of this type since the connection began. */
   async next<T extends CoordinatorMessage['type']>(type: T, ms = 60_000): Promise<CoordinatorMessage & { type: T }> {
     const deadline = Date.now() + ms;
     for (;;) {
@@ -192,7 +193,7 @@ export class ScriptedProvider {
     const attestation: Attestation = {
       v: 1,
       se_public_key: toBase64(this.enclave.publicKey),
-      key_protection: this.options.genuine ? 'file' : 'software',
+      key_protection: this.options.claimsEnclave ? 'file' : 'software',
       chip_name: 'Test M4',
       hardware_model: 'Test16,1',
       serial_number: this.options.serial ?? 'SERIAL0001',
@@ -295,6 +296,7 @@ export class ScriptedJob {
   sealer: ResponseSealer | null = null;
   /** Hashes of the generated images. */
   imageSha256: string[] = [];
+  /** Bytes that an honest provider may still send. */
   credit: number;
   sent = 0;
   tokens = 0;
@@ -356,7 +358,7 @@ export class ScriptedJob {
     (this.provider.options.onCancel ?? ((job) => job.endWhereItStands()))(this);
   }
 
-  /** Honest reaction to a cancel: sign a stream's sent part, or confirm. */
+  /** Honest reaction to a cancel: signs what was sent of a stream, or reports `cancelled`. */
   endWhereItStands(): void {
     if (this.over) return;
     if (this.context.stream && this.sent > 0) {

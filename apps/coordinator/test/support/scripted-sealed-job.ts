@@ -78,7 +78,7 @@ export class ScriptedSealedJob {
     this.credit += bytes;
   }
 
-  /** Honest reaction to a cancel: sign a stream's sent part, or confirm. */
+  /** Honest reaction to a cancel: signs what was sent of a stream, or reports `cancelled`. */
   cancel(): void {
     this.isCancelled = true;
     if (this.isOver) return;
@@ -95,7 +95,7 @@ export class ScriptedSealedJob {
     this.provider.send({ type: 'job_failed', job_id: this.context.job_id, failure });
   }
 
-  /** Sends bytes as one response frame of the wire. */
+  /** Sends bytes as one response frame. */
   send(payload: Uint8Array, final = false): void {
     this.credit -= payload.length;
     const bytes = encodeFrame({ type: 'response', final, seq: this.#seq++, jobId: this.context.job_id, payload });
@@ -114,7 +114,7 @@ export class ScriptedSealedJob {
     this.send(this.#answerSealer().seal(this.#parts([text]), this.#padding));
   }
 
-  /** The final frame with the proof, and the completion. */
+  /** Sends the final frame with the proof (hash, signature and receipt), and reports completion. */
   complete(change: CompletionChange = {}): void {
     this.isOver = true;
     const sealer = this.#answerSealer();

@@ -39,7 +39,6 @@ export function recipientOf({ providerId, sealingKey: { publicKey } }: ScriptedP
   return { provider_id: providerId, key_id: keyIdOf(publicKey), x25519: publicKey };
 }
 
-/** Posts a sealed request. */
 export function postSealed(
   { url, apiKey }: Pick<Harness, 'url' | 'apiKey'>,
   bytes: Uint8Array,

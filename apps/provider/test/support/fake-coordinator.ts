@@ -56,7 +56,7 @@ export interface Answer {
 export interface SubmitOptions {
   readonly context?: Partial<JobContext>;
   readonly credit?: number;
-  /** Whether all received bytes are granted as new credit, as for a fast client. */
+  /** Whether received bytes are granted as new credit, as for a fast client. Default: true. */
   readonly grant?: boolean;
   readonly cancelAfterBytes?: number;
   /** Called with the first bytes of the answer. */
@@ -104,6 +104,7 @@ interface OpenJob {
 }
 
 export class FakeProviderSession {
+  /** Received messages that `next` has not returned. */
   readonly messages: ProviderMessage[] = [];
   readonly #jobs = new Map<JobId, OpenJob>();
   readonly #relayed = new Map<JobId, RelayedJob>();
@@ -140,7 +141,7 @@ export class FakeProviderSession {
     this.socket.close();
   }
 
-  /** Stops reading, so that bytes queue on the provider's side. */
+  /** While paused, bytes queue on the provider's side. */
   pauseReading(paused: boolean): void {
     if (paused) this.socket.pause();
     else this.socket.resume();
@@ -175,7 +176,7 @@ export class FakeProviderSession {
     return register;
   }
 
-  /** Sends a sealed chat request and resolves when the provider finished. */
+  /** Seals a chat request to the provider. Resolves when the provider has completed or failed the job. */
   submit(request: Record<string, unknown>, options: SubmitOptions = {}): Promise<Answer> {
     return this.submitBytes(Buffer.from(JSON.stringify({ model: this.register?.models[0]?.id, ...request })), request, options);
   }
@@ -219,7 +220,7 @@ export class FakeProviderSession {
     });
   }
 
-  /** Relays a sealed request; resolves when the provider has finished. */
+  /** Relays a request that a client sealed. Resolves when the provider has completed or failed the job. */
   relay(sealed: SealedE2eRequest, options: RelayOptions = {}): Promise<RelayedAnswer> {
     const { recipient = 0, cancelAfterBytes = Number.POSITIVE_INFINITY } = options;
     const { endpoint, model, stream, max_tokens, recipients } = sealed.context;
@@ -251,7 +252,7 @@ export class FakeProviderSession {
     });
   }
 
-  /** Bytes of the answer so far. */
+  /** Bytes of a running job's answer so far; 0 for other jobs. */
   received(jobId: JobId): number {
     return this.#jobs.get(jobId)?.total ?? 0;
   }

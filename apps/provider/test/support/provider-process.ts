@@ -98,6 +98,7 @@ export function childrenOf(pid: number): { pid: number; command: string }[] {
     });
 }
 
+/** Whether a process exists and is not a zombie. Linux only. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -28,7 +28,7 @@ describe('a software key that claims to be kept in a Secure Enclave', () => {
 
   it('stays connected below the minimum level, gets no prompt, and sees why', async () => {
     harness = await startHarness({ config: { allowSimulatedEnclave: false, minTrustLevel: readConfig({}).minTrustLevel } });
-    const provider = await harness.provider({ genuine: true });
+    const provider = await harness.provider({ claimsEnclave: true });
     const feed = (await (await harness.get('/v1/providers/attestation', null)).json()) as { providers: object[] };
     expect(feed.providers).toMatchObject([
       { trust_level: 'self_signed', status: 'below_min_trust_level', secure_enclave: true, enclave_evidence: 'claimed', simulated: false },
@@ -46,7 +46,7 @@ describe('a software key that claims to be kept in a Secure Enclave', () => {
 
   it('gets prompts where the operator allows self_signed', async () => {
     harness = await startHarness({ config: { allowSimulatedEnclave: false, minTrustLevel: 'self_signed' } });
-    await harness.provider({ genuine: true });
+    await harness.provider({ claimsEnclave: true });
     expect((await harness.chat()).status).toBe(200);
     expect(await models()).toContain(MODEL);
   });

@@ -55,7 +55,7 @@ describe('registration', () => {
   it('refuses a simulated enclave unless the operator allows it', async () => {
     harness = await startHarness({ config: { allowSimulatedEnclave: false } });
     expect(await refusal({})).toBe('simulated_enclave_refused');
-    await harness.provider({ genuine: true });
+    await harness.provider({ claimsEnclave: true });
     expect((await harness.chat()).headers.get('x-provider-secure-enclave')).toBe('true');
   });
 
@@ -78,8 +78,8 @@ describe('registration', () => {
       }),
     };
     expect(await refusal(pretender)).toBe('attestation_refused');
-    expect(await refusal({ genuine: true, posture: { sip_enabled: false } })).toBe('posture_insufficient');
-    expect(await refusal({ genuine: true, posture: { secure_boot_enabled: false } })).toBe('posture_insufficient');
+    expect(await refusal({ claimsEnclave: true, posture: { sip_enabled: false } })).toBe('posture_insufficient');
+    expect(await refusal({ claimsEnclave: true, posture: { secure_boot_enabled: false } })).toBe('posture_insufficient');
     expect(await refusal({ keyStatement: change({ not_after: Date.now() + 2 * 3_600_000 }) })).toBe('key_refused');
     expect(await refusal({ keyStatement: change({ not_before: Date.now() - 7_200_000, not_after: Date.now() - 1 }) })).toBe('key_refused');
     expect(await refusal({ keyStatement: change({ provider_id: '0'.repeat(32) }) })).toBe('key_refused');

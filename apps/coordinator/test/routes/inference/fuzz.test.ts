@@ -1,6 +1,6 @@
 /** Fuzzing: for any request, the coordinator responds as documented, stays alive and serves the next request. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fuzz, goodRequests } from '../../../../../test/support/fuzz/run.js';
+import { fuzz, sendValidRequests } from '../../../../../test/support/fuzz/run.js';
 import { type Harness, MODEL, startHarness } from '../../support/harness.js';
 
 let harness: Harness;
@@ -18,7 +18,7 @@ describe('fuzzed requests', () => {
     // A useful mutation mix yields both valid and invalid requests.
     expect(statuses.get(200)).toBeGreaterThan(50);
     expect(statuses.get(400)).toBeGreaterThan(150);
-    expect(new Set(await goodRequests(target))).toEqual(new Set([200]));
+    expect(new Set(await sendValidRequests(target))).toEqual(new Set([200]));
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
