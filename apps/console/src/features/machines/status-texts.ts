@@ -1,4 +1,4 @@
-/** Labels and texts for the status codes of machines. Unknown codes are shown with spaces instead of underscores. */
+/** Labels and texts for the status codes of machines. An unknown code, of a newer coordinator, is shown with spaces for underscores. */
 import type { ProviderStatusCode } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
 
@@ -30,7 +30,7 @@ export const statusLabel = labels({
 
 export const NOT_CONNECTED: StatusLabel = { label: 'Not connected', tone: 'neutral' };
 
-/** Reason why the machine gets no job now. */
+/** Reason why a machine or model gets no job now. */
 export const gateText = texts({
   no_free_slot: 'Busy: all slots in use',
   held_off: 'Reported full; short pause',
@@ -79,7 +79,7 @@ const DISCONNECT_TEXTS: Readonly<Record<string, string>> = {
   stopped: 'The agent was stopped on the Mac.',
   closed: 'The connection was lost: the Mac sleeps, is offline, or its agent ended.',
   replaced: 'The machine reconnected.',
-  shutting_down: 'The coordinator was restarted.',
+  shutting_down: 'The coordinator was stopped or restarted.',
 };
 
 /** Reason why a session ended. */

@@ -1,5 +1,5 @@
 /** `modelSnippets`: example request to a model in curl, Python and JavaScript, for the endpoint of the model's type. */
-import type { CatalogueModel } from '../../features/models/catalogue.js';
+import type { ServedModel } from '../../features/models/served-models.js';
 
 export interface ModelSnippet {
   readonly id: 'curl' | 'python' | 'js';
@@ -21,7 +21,7 @@ interface Call {
   readonly js: string;
 }
 
-function callOf({ model_type, sizes }: CatalogueModel['metadata']): Call {
+function callOf({ model_type, sizes }: ServedModel['metadata']): Call {
   switch (model_type) {
     case 'text':
       return {
@@ -53,7 +53,7 @@ function callOf({ model_type, sizes }: CatalogueModel['metadata']): Call {
 }
 
 /** `base`: origin of the API, without `/v1`. */
-export function modelSnippets({ id, metadata }: Pick<CatalogueModel, 'id' | 'metadata'>, base: string): readonly ModelSnippet[] {
+export function modelSnippets({ id, metadata }: Pick<ServedModel, 'id' | 'metadata'>, base: string): readonly ModelSnippet[] {
   const { path, members, method, python, js } = callOf(metadata);
   const text = JSON.stringify;
   const all = Object.entries({ model: id, ...members });
