@@ -1,4 +1,4 @@
-/** Aggregates over the connected providers for the overview page. Pure. */
+/** Counts of connected providers by chip, state and model, for the overview page. */
 import type { ProviderSnapshot, Stats } from '@inference/formats';
 import { statusText } from './status-badges.js';
 

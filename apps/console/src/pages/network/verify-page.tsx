@@ -96,7 +96,7 @@ export function Page() {
   );
 }
 
-/** Detects whether the input is a record, a saved response or a receipt, and verifies it. */
+/** Returns `verify`, which recognises a record, a saved response or a receipt and verifies the input, and the state of the result. */
 function useVerifier({ request, asOfChallenge }: { readonly request: string; readonly asOfChallenge: boolean }) {
   const { verification, start, clear: clearRecord } = useVerification();
   const { saved, verify: verifySaved, clear: clearSaved } = useSaved();

@@ -1,4 +1,4 @@
-/** `useSaved`: verification of a saved response or receipt, and its state. Results of earlier runs are discarded. */
+/** `useSaved`: runs the verification of a saved response or receipt, and returns its state. Results of earlier runs are discarded. */
 import type { AttestationFeed } from '@inference/protocol';
 import { useRef, useState } from 'react';
 import type { AnswerReportProps } from '../../../features/trust/answer-report.js';
@@ -70,8 +70,8 @@ async function reportOn({ input, request, isPasted }: SavedInput): Promise<Answe
 
 const PROVIDER_ID = /^[0-9a-f]{32}$/;
 
-/** Downloads the feed with the record of one provider. `member`: source of the id, for the error message. */
-function feedOf(providerId: string, member: string): Promise<AttestationFeed> {
-  if (!PROVIDER_ID.test(providerId)) throw new InputError(`${member} is no provider ID, which has 32 hexadecimal digits.`);
+/** Downloads the feed with the record of one provider. `source`: origin of the id, for the error message. */
+function feedOf(providerId: string, source: string): Promise<AttestationFeed> {
+  if (!PROVIDER_ID.test(providerId)) throw new InputError(`${source} is no provider ID, which has 32 hexadecimal digits.`);
   return downloadFeed(providerId);
 }
