@@ -16,7 +16,7 @@ interface ComposerProps {
   readonly input: { current: HTMLTextAreaElement | null };
   /** Images of the message. Absent: the message has text only. */
   readonly attachments?: Attachments;
-  /** Reason why no image can be attached, if any. */
+  /** Reason why no image can be attached. Null: images can be attached. */
   readonly imageRefusal?: string | null;
   readonly busy: boolean;
   /** Disables sending, but not typing. */
@@ -182,7 +182,7 @@ interface AttachButtonProps {
   readonly onFiles: (files: readonly File[]) => void;
 }
 
-/** `AttachButton`: opens the file picker for images. On phones, the picker offers the camera and the photo library. */
+/** Opens the file picker for images. */
 function AttachButton({ refusalId, onFiles }: AttachButtonProps) {
   const input = useRef<HTMLInputElement>(null);
   return (

@@ -1,4 +1,4 @@
-/** `useChat`: state of the conversation, and its running requests: one per compared model. */
+/** `useChat`: state of the conversation, and functions that send requests and change its messages. */
 import { useMemo, useReducer, useRef } from 'react';
 import { useInvalidateBilling } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
