@@ -8,7 +8,7 @@ export function proxyCommand(base: string): string {
   return `npx --package @inference/client inference-verify proxy --base-url ${base} --listen ${PROXY}`;
 }
 
-/** Returns example requests in end-to-end mode. All snippets except the first use the proxy. */
+/** Example requests. All except the first use the proxy. */
 export function endToEndSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const text = JSON.stringify;
   return [

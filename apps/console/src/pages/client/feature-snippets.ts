@@ -1,9 +1,9 @@
-/** Code snippets for the quick start: streaming, tools, keys in the environment, verification, and settings of programs. */
+/** Code snippets for the quick start: features of the API (`featureSnippets`), and settings of coding agents (`programSnippets`). */
 import { QUESTION, type Snippet, type SnippetFacts } from './snippets.js';
 
 const text = JSON.stringify;
 
-/** Returns the first lines of a script with the OpenAI SDK. */
+/** First lines of a script with the OpenAI SDK. */
 function openAiClient({ base, key }: SnippetFacts): string {
   return `import OpenAI from 'openai';
 
@@ -11,7 +11,6 @@ const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
 `;
 }
 
-/** Returns snippets for features that applications usually need after the first request. */
 export function featureSnippets(facts: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const { base, key, model } = facts;
   const body = text({ model, messages: [{ role: 'user', content: QUESTION }] });

@@ -1,9 +1,9 @@
-/** Code snippets with example requests, which contain the actual base URL, model and key. */
+/** Code snippets with example requests in curl and the OpenAI and Anthropic SDKs. */
 
 export interface SnippetFacts {
   /** Origin of the API, without `/v1`. */
   readonly base: string;
-  /** A key that was just created, or the placeholder. The console never knows other keys. */
+  /** A key that was just created, or {@link KEY_PLACEHOLDER}. */
   readonly key: string;
   readonly model: string;
 }
@@ -14,7 +14,7 @@ export interface Snippet {
   /** Installation command or text above the code, if any. */
   readonly before: string | null;
   readonly code: string;
-  /** Command that starts the program with these settings. */
+  /** Command that starts the program, if `code` is a settings file. */
   readonly run?: string;
 }
 
