@@ -27,7 +27,7 @@ export function AuthCard({ title, about, children, footer }: AuthCardProps) {
   );
 }
 
-/** Note about a link sent by e-mail. In development mode, the coordinator logs e-mails instead of sending them. */
+/** Note about a link sent by e-mail. */
 export function MailNote({ sent }: { readonly sent: string }) {
   const settings = useSettings();
   return (

@@ -1,4 +1,4 @@
-/** `filterModels`: filter of the page `/models`. Pure. */
+/** `filterModels`: search and type filter of the page `/models`. */
 import { readsImages, type ServedModel } from '../../features/models/served-models.js';
 
 /** `vision`: text models that read images. */

@@ -58,7 +58,7 @@ export function Page() {
       </Card>
       <p className="muted small model-measures">
         First token and tokens per second: medians over settled requests of the last 24 hours, queue time included. Uptime: share of checks,
-        one per minute, at which a machine served the model. A dash means not measured yet.
+        one per minute, at which a machine served the model. A dash means no measurement.
       </p>
     </>
   );
