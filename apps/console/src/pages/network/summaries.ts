@@ -38,6 +38,7 @@ export function modelRows(stats: Pick<Stats, 'models' | 'providers'>): ModelRow[
     if (provider.trust_level !== 'hardware') continue;
     for (const model of provider.models) hardware.set(model, (hardware.get(model) ?? 0) + 1);
   }
+  // A connected provider may list a model without serving it now, so `hardware` may exceed the number of serving providers.
   return stats.models
     .map(({ id, providers }) => ({ model: id, providers, hardware: Math.min(providers, hardware.get(id) ?? 0) }))
     .sort((one, other) => other.providers - one.providers || one.model.localeCompare(other.model));

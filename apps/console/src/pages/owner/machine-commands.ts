@@ -69,8 +69,8 @@ const OUTCOME_TEXTS: Readonly<Record<Exclude<ConsoleCommandOutcome, 'refused'>, 
   done: 'Done',
   unsupported: 'Not sent: the agent on the Mac is too old.',
   not_linked: 'Not sent: the Mac is not signed in to this account.',
-  timeout: 'No answer: the Mac refuses the command as expired.',
-  disconnected: 'Not sent: the Mac was not connected.',
+  timeout: 'No answer in time: the Mac may or may not have executed the command.',
+  disconnected: 'No answer: the Mac was not connected, or lost the connection.',
   busy: 'Not sent: other commands awaited an answer.',
 };
 

@@ -39,7 +39,7 @@ export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGe
   };
   for (const record of records) {
     await nextPaint();
-    const stages = verifier.verifyInStages(record, momentOf(record, asOf), anchor);
+    const stages = verifier.verifyInStages(record, verificationTime(record, asOf), anchor);
     for (let step = stages.next(); ; step = stages.next()) {
       if (step.done) {
         yield { type: 'verdict', record, verdict: step.value };
@@ -51,7 +51,7 @@ export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGe
   }
 }
 
-function momentOf(record: AttestationRecord, asOf: AsOf): number {
+function verificationTime(record: AttestationRecord, asOf: AsOf): number {
   return asOf === 'now' ? Date.now() : (record.last_challenge?.answered_at ?? Date.now());
 }
 
@@ -59,7 +59,7 @@ const APPLE_ROOT = 'Apple Enterprise Attestation Root CA';
 
 function openDownloaded(verifier: typeof import('@inference/verifier'), downloaded: unknown) {
   try {
-    return verifier.openFeed(isFeed(downloaded) ? downloaded : feedOf(downloaded));
+    return verifier.openFeed(isFeed(downloaded) ? downloaded : feedWithRecord(downloaded));
   } catch (error) {
     if (error instanceof verifier.FeedError) throw new InputError(error.message);
     throw error;
@@ -71,7 +71,7 @@ function isFeed(value: unknown): boolean {
 }
 
 /** Makes a feed of a single record. The record names no trust anchor, so Apple's root applies. */
-function feedOf(record: unknown): Omit<AttestationFeed, 'providers'> & { readonly providers: readonly unknown[] } {
+function feedWithRecord(record: unknown): Omit<AttestationFeed, 'providers'> & { readonly providers: readonly unknown[] } {
   return {
     providers: [record],
     apple_root_ca_url: '',
