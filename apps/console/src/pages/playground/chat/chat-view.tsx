@@ -53,7 +53,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
         <Composer
           label="Your message"
           placeholder="Type a message. Enter sends, Shift+Enter adds a line."
-          send="Send"
+          sendLabel="Send"
           text={draft}
           onText={setDraft}
           input={input}
