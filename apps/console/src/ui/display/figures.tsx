@@ -106,7 +106,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
   const date = new Date(at);
   useTick(as === 'relative');
   if (Number.isNaN(date.getTime())) return <span>unknown</span>;
-  const text = as === 'relative' ? relative(date.getTime() - Date.now()) : FORMATS[as].format(date);
+  const text = as === 'relative' ? formatRelative(date.getTime() - Date.now()) : FORMATS[as].format(date);
   return (
     <time dateTime={date.toISOString()} title={EXACT.format(date)}>
       {text}
@@ -115,7 +115,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
 }
 
 /** Formats a relative time: "3 minutes ago", "in 2 hours", "now". `ms` is negative for the past. */
-function relative(ms: number): string {
+function formatRelative(ms: number): string {
   const seconds = Math.round(ms / 1000);
   for (const [unit, length] of RELATIVE_UNITS) {
     if (Math.abs(seconds) >= length) return RELATIVE.format(Math.trunc(seconds / length), unit);

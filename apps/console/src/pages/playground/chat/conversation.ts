@@ -1,5 +1,5 @@
 /**
- * Types of a chat conversation, its reducer `conversation`, and `chatBody`, which renders the body of a chat request.
+ * Types of a chat conversation, its reducer `reduceConversation`, and `chatBody`, which renders the body of a chat request.
  *
  * Turns are questions and replies. A reply has one column per compared model. A column has one or more versions: its regenerated answers.
  */
@@ -77,8 +77,7 @@ export type ConversationEvent =
   | { readonly type: 'deleted'; readonly id: string }
   | { readonly type: 'cleared' };
 
-/** Reducer of the conversation, for `useReducer`. */
-export function conversation(turns: readonly Turn[], event: ConversationEvent): readonly Turn[] {
+export function reduceConversation(turns: readonly Turn[], event: ConversationEvent): readonly Turn[] {
   switch (event.type) {
     case 'asked':
       return [...turns.slice(0, event.before), event.question, event.reply];
