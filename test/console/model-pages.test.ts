@@ -1,4 +1,4 @@
-/** Model catalogue, the page of a model and the home page of visitors, in a browser against a running network. */
+/** List of served models, the page of a model and the home page of visitors, in a browser against a running network. */
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
@@ -14,7 +14,7 @@ interface Entry {
   readonly statistics: object;
 }
 
-async function catalogueOf(network: DemoNetwork): Promise<{ data: Entry[] }> {
+async function servedModelsOf(network: DemoNetwork): Promise<{ data: Entry[] }> {
   return (await (await fetch(`${network.baseUrl}/v1/network/models`)).json()) as { data: Entry[] };
 }
 
@@ -34,16 +34,16 @@ const STATISTICS = {
   },
 };
 
-/** The running catalogue, with measured figures for its first text model. */
+/** The running list of models, with measured figures for its first text model. */
 async function measured(network: DemoNetwork): Promise<{ readonly entry: Entry; readonly data: readonly Entry[] }> {
-  const { data } = await catalogueOf(network);
+  const { data } = await servedModelsOf(network);
   const entry = data.find(({ metadata }) => metadata.model_type === 'text');
   if (entry === undefined) throw new Error('no text model is served');
   const changed = { ...entry, statistics: STATISTICS };
   return { entry: changed, data: data.map((one) => (one === entry ? changed : one)) };
 }
 
-describeInBrowser('the model catalogue', () => {
+describeInBrowser('the list of served models', () => {
   it.each([
     ['light', 'wide'],
     ['dark', 'phone'],

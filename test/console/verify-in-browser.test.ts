@@ -238,7 +238,7 @@ describeInBrowser('a saved record', () => {
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByText(/Paste a record, an answer or a receipt first/).waitFor();
     await paste(page, '{ broken');
-    await page.getByText('It is not JSON').waitFor();
+    await page.getByText('The input is not JSON').waitFor();
     await paste(page, { providers: [{}] });
     await page.getByText('This is no attestation feed').waitFor();
     await expectAccessible(page);

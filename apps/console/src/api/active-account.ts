@@ -1,7 +1,6 @@
 /**
- * Active account of this tab: an organisation, or the personal account. `api-client` sends an organisation's id with every request.
- *
- * Stored per tab, so different tabs can act for different accounts. The coordinator checks the membership on every request.
+ * Active account of this tab: an organisation, or the personal account. By default, `api-client` sends an organisation's id with its
+ * requests. The id is stored per tab, so different tabs can act for different accounts.
  */
 import { useSyncExternalStore } from 'react';
 
@@ -56,7 +55,7 @@ interface TabStorage {
   removeItem(key: string): void;
 }
 
-/** Null: the browser forbids storage. The active account then lasts until a reload. */
+/** Null: the browser forbids storage, so the active account lasts until a reload. */
 function tabStorage(): TabStorage | null {
   try {
     return (globalThis as { readonly sessionStorage?: TabStorage }).sessionStorage ?? null;

@@ -1,6 +1,6 @@
 /**
- * `api`: JSON requests to the coordinator, on the same origin. Every request has a deadline. The playground sends prompts without `api`,
- * through `playground/requests/call.ts`.
+ * `api`: JSON requests to the coordinator, on the same origin, each with a deadline. Prompts of the playground go through
+ * `playground/requests/call.ts` instead.
  *
  * The session is a cookie. To prevent cross-site request forgery, the coordinator requires the browser's `Origin` header and the JSON
  * content type.
@@ -22,21 +22,22 @@ interface RequestOptions {
 
 const TIMEOUT_MS = 30_000;
 
-/** Error codes of a changed session: signed out, or no longer a member. */
+/** Error codes after which the session must be read again: signed out, or no longer a member. */
 const SESSION_CODES: ReadonlySet<string> = new Set(['not_signed_in', 'not_a_member']);
 
 const sessionListeners = new Set<() => void>();
 
-/** Registers a listener, called after any request fails with a code of {@link SESSION_CODES}. Returns a function to remove the listener. */
+/** Registers a listener for errors with a code of {@link SESSION_CODES}. Returns a function to remove the listener. */
 export function onSessionChange(listener: () => void): () => void {
   sessionListeners.add(listener);
   return () => sessionListeners.delete(listener);
 }
 
 /**
- * Methods by HTTP verb. Throw {@link ApiError} and {@link ConnectionError}.
+ * Requests by HTTP method. Resolve to the parsed body, null for status 204. Reject with {@link ApiError}, {@link ConnectionError}, or the
+ * reason of an aborted signal.
  *
- * Response bodies are not validated against the schema: the console and the API come from the same coordinator.
+ * Response bodies are not validated: the console and the API come from the same coordinator.
  */
 export const api = {
   get: <Answer>(path: string, options?: RequestOptions) => request<Answer>('GET', path, undefined, options),
@@ -71,7 +72,11 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!response.ok) throw notifyListeners(await readError(response));
+    if (!response.ok) {
+      const error = await readError(response);
+      if (SESSION_CODES.has(error.code)) for (const listener of sessionListeners) listener();
+      throw error;
+    }
     if (accountId !== null && method !== 'GET' && path.startsWith('/console/v1/') && response.headers.get(ACCOUNT_HEADER) !== accountId) {
       throw wrongAccount(response);
     }
@@ -90,10 +95,4 @@ function wrongAccount({ status, headers }: Response): ApiError {
   const message =
     'This coordinator is being updated and changed your personal account instead of the organisation. Check your personal account, then try again.';
   return new ApiError({ status, code: 'wrong_account', message, param: null, requestId: headers.get('x-request-id'), retryAfter: null });
-}
-
-/** Calls the session listeners if the error's code is of {@link SESSION_CODES}. Returns the error. */
-function notifyListeners(error: ApiError): ApiError {
-  if (SESSION_CODES.has(error.code)) for (const listener of sessionListeners) listener();
-  return error;
 }

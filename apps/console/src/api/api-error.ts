@@ -1,10 +1,10 @@
-/** Errors of console requests: `ApiError` with a response, `ConnectionError` without. Both have a text for the user. */
+/** Errors of requests through `api`: `ApiError` with a response, `ConnectionError` without. Both have a text for the user. */
 import { DisplayableError } from '../ui/feedback/displayable-error.js';
 
 interface ApiErrorFields {
   readonly status: number;
   readonly message: string;
-  /** Error code, such as `not_signed_in`; empty if the body has no code. */
+  /** Error code, such as `not_signed_in`; empty if unknown. */
   readonly code: string;
   /** Name of the invalid request member; null if unknown. */
   readonly param: string | null;
@@ -56,7 +56,7 @@ export class ConnectionError extends DisplayableError {
   }
 }
 
-/** Reads an error response. Never throws: an unreadable body gives a message with the status. */
+/** Returns the error of a response. Never throws: the message for an unreadable body names the status. */
 export async function readError(response: Response): Promise<ApiError> {
   const { code, message, param } = await bodyOf(response);
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);

@@ -1,4 +1,4 @@
-/** Defaults of TanStack Query: retries queries up to twice after a connection failure or a 5xx response, and never mutations. */
+/** Defaults of TanStack Query: retries a query up to twice if {@link isRetryable}, and never a mutation. */
 import { QueryClient } from '@tanstack/react-query';
 import { ApiError } from './api-error.js';
 

@@ -10,7 +10,7 @@ import { api, onSessionChange } from './api-client.js';
 
 export type Session =
   | { readonly state: 'loading' }
-  /** The request for session or settings failed. */
+  /** Session or settings could not be read, and no earlier result exists. */
   | { readonly state: 'failed'; readonly error: Error; readonly retry: () => void }
   /** `suspended`: the browser has a session, but its account is suspended. */
   | { readonly state: 'signed-out'; readonly settings: ConsoleSettings; readonly suspended: boolean }
@@ -75,14 +75,14 @@ export function useSession(): Session {
   return useContext(SessionContext);
 }
 
-/** Account of the session. Only for pages whose route requires an account. */
+/** Personal account of the session. Throws unless the user is signed in. */
 export function useMe(): ConsoleMe {
   const session = useSession();
   if (session.state !== 'signed-in') throw new Error('useMe requires a signed-in session');
   return session.me;
 }
 
-/** Active account of this tab. Only for pages whose route requires an account. */
+/** Active account of this tab. Throws unless the user is signed in. */
 export function useActiveAccount(): { readonly id: string; readonly name: string; readonly organisation: ConsoleMembership | null } {
   const me = useMe();
   const organisation = useOrganisationOf(me);
@@ -120,13 +120,13 @@ function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): 
   setActiveAccount(null, { hasLostAccess: me !== null });
 }
 
-/** Settings of the coordinator. Null while loading, and after a failure. */
+/** Settings of the coordinator. Null while session or settings are unknown. */
 export function useSettings(): ConsoleSettings | null {
   const session = useSession();
   return session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;
 }
 
-/** Returns a function to call after sign-in or sign-out: refetches the session and drops data of the previous account, in all tabs. */
+/** Returns a function that refetches the session and drops data of accounts, in all tabs. Call the function after the session changed. */
 export function useRefreshSession(): () => Promise<void> {
   const queryClient = useQueryClient();
   const tabs = useContext(TabsContext);

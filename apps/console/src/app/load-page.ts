@@ -5,7 +5,6 @@
  */
 import { DisplayableError } from '../ui/feedback/displayable-error.js';
 
-/** Error of a page whose module could not be loaded, even after a reload. */
 export class PageLoadError extends DisplayableError {
   override readonly displayText: string;
   override readonly supportId = null;
@@ -31,7 +30,7 @@ const RELOADED_KEY = 'reloaded-for-page';
 
 /**
  * @param path Route pattern of the page.
- * @throws PageLoadError if the browser is offline, or the document was already reloaded for this page.
+ * @throws PageLoadError if the module cannot be loaded, and the browser is offline or the document was already reloaded for this page.
  */
 export async function loadPage<Module>(path: string, load: () => Promise<Module>, browser: Browser = thisBrowser): Promise<Module> {
   try {

@@ -1,6 +1,5 @@
 /**
- * `Pages`: shows the page of the current URL. The module of a page is loaded when the page is first opened. Pages with restricted access
- * are shown only to sessions that may open them.
+ * `Pages`: shows the page of the current URL, if the session may open it. Modules of pages are loaded on demand.
  *
  * After navigation, the document title changes and the heading gets the focus, for users of screen readers and keyboards.
  */
@@ -18,7 +17,8 @@ import { EmptyState, PageSkeleton } from '../ui/feedback/placeholders.js';
 import { LinkButton } from '../ui/forms/button.js';
 import { loadPage } from './load-page.js';
 
-const LOADED = new Map<PageRoute, ComponentType>(PAGES.map((page) => [page, lazyPage(page)]));
+/** Components that load the module of their page on first use, or the loaded components themselves. */
+const PAGE_COMPONENTS = new Map<PageRoute, ComponentType>(PAGES.map((page) => [page, lazyPage(page)]));
 
 export function Pages() {
   const [location] = useLocation();
@@ -38,9 +38,9 @@ export function Pages() {
   );
 }
 
-/** Registers the component of a loaded page module. The pages of the module then render at once. */
+/** Registers the component of a loaded module, so that its pages render at once. */
 export function keepLoaded(load: PageRoute['load'], Page: ComponentType): void {
-  for (const page of PAGES) if (page.load === load) LOADED.set(page, Page);
+  for (const page of PAGES) if (page.load === load) PAGE_COMPONENTS.set(page, Page);
 }
 
 function lazyPage(page: PageRoute): ComponentType {
@@ -53,7 +53,7 @@ function Guarded({ page }: { readonly page: PageRoute }) {
   const [location] = useLocation();
   usePageArrival(page.title);
   const { id: organisationId } = useActiveAccountState();
-  const Page = LOADED.get(page);
+  const Page = PAGE_COMPONENTS.get(page);
   if (Page === undefined) return <NotFound />;
   if (page.access !== 'public') {
     if (session.state === 'loading') return <PageSkeleton />;

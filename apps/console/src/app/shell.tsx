@@ -104,7 +104,7 @@ function ReloadButton() {
 
 const REFRESH_MS = 120_000;
 
-/** `OpenIncidents`: shows the incident banner on every page except the status page, while a major or critical incident is open. */
+/** Shows the incident banner on every page except the status page, while a major or critical incident is open. */
 function OpenIncidents() {
   const [location] = useLocation();
   const { data } = useQuery({
@@ -124,7 +124,6 @@ function OpenIncidents() {
   );
 }
 
-/** Loaded only while an incident is open. */
 const IncidentBanner = lazy(() =>
   import('./incident-banner.js').then(
     ({ IncidentBanner: Loaded }) => ({ default: Loaded }),

@@ -13,7 +13,7 @@ export function useSignOut() {
   const toast = useToast();
   return useMutation({
     mutationFn: async () => {
-      // Revokes the playground's key with the session. If this request fails, the key expires within the hour.
+      // Revokes the playground's key. If this request fails, the key still expires within the hour.
       await api.delete('/console/v1/playground-key').catch(() => {});
       await api.post('/console/auth/sign-out');
       window.sessionStorage.removeItem(CONVERSATION_KEY);

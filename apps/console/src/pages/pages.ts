@@ -90,7 +90,6 @@ export const PAGES: readonly PageRoute[] = [
     load: () => import('./network/modes-page.js'),
     nav: { section: 'network', label: 'Who sees what', icon: EyeOff },
   },
-  // Route of the playground.
   {
     path: PATHS.playground,
     title: 'Playground',
@@ -130,7 +129,6 @@ export const PAGES: readonly PageRoute[] = [
     nav: { section: 'use', label: 'Balance', icon: Wallet },
   },
   { path: PATHS.deposit, title: 'Receipt', access: 'account', load: () => import('./client/deposit-page.js') },
-  // Documentation.
   {
     path: PATHS.docs,
     title: 'Documentation',
@@ -147,7 +145,7 @@ export const PAGES: readonly PageRoute[] = [
   },
   { path: PATHS.document, title: 'Documentation', access: 'public', load: loadDocumentPage },
   { path: PATHS.decision, title: 'Documentation', access: 'public', load: loadDocumentPage },
-  // Pages for sign-in and account settings.
+  // Pages for sign-in, account settings and organisations.
   {
     path: PATHS.account,
     title: 'Account',

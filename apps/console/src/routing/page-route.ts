@@ -16,7 +16,7 @@ export interface PageRoute {
   readonly access: 'public' | 'account' | 'admin';
   /** Permission that the role in an organisation needs. Absent: every role may open the page. */
   readonly permission?: Permission;
-  /** Fetches the module when the page is first opened or its link is hovered. */
+  /** Loads the module of the page. Called when the page is opened, or its navigation link is hovered or focused. */
   readonly load: () => Promise<{ readonly Page: ComponentType }>;
   /** Entry in the navigation, if any. */
   readonly nav?: { readonly section: Section; readonly label: string; readonly icon: LucideIcon };

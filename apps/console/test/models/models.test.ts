@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type CatalogueModel, pricesOf } from '../../src/features/models/catalogue.js';
-import { formatContext, formatDuration, formatUptime } from '../../src/features/models/model-figures.js';
+import { formatContext, formatLatency, formatUptime } from '../../src/features/models/model-figures.js';
+import { pricesOf, type ServedModel } from '../../src/features/models/served-models.js';
 import { featuresOf } from '../../src/pages/models/model-features.js';
 import { filterModels } from '../../src/pages/models/model-filter.js';
 import { modelSnippets } from '../../src/pages/models/model-snippets.js';
 
-function model(id: string, fields: Partial<CatalogueModel> = {}, metadata: Partial<CatalogueModel['metadata']> = {}): CatalogueModel {
+function model(id: string, fields: Partial<ServedModel> = {}, metadata: Partial<ServedModel['metadata']> = {}): ServedModel {
   return {
     id,
     name: id,
@@ -42,7 +42,7 @@ describe('prices of a model', () => {
 
 describe('measured figures', () => {
   it('have two or three significant digits', () => {
-    expect([4.4, 320, 1449, 12_400].map(formatDuration)).toEqual(['4 ms', '320 ms', '1.4 s', '12 s']);
+    expect([4.4, 320, 1449, 12_400].map(formatLatency)).toEqual(['4 ms', '320 ms', '1.4 s', '12 s']);
     expect([4096, 32_768, 5000].map(formatContext)).toEqual(['4K', '32K', '5,000']);
   });
   it('show 100% only for a model without a failed check', () => {
@@ -50,7 +50,7 @@ describe('measured figures', () => {
   });
 });
 
-describe('the catalogue', () => {
+describe('the list of served models', () => {
   const all = [model('tiny'), VECTORS, PAINTER, SEEING];
   const ids = (search: string, type: Parameters<typeof filterModels>[1]['type'] = 'all') =>
     filterModels(all, { search, type }).map(({ id }) => id);
@@ -65,7 +65,7 @@ describe('the catalogue', () => {
 });
 
 describe('features', () => {
-  const supported = (one: CatalogueModel) => featuresOf(one).flatMap(({ label, supported }) => (supported ? [label] : []));
+  const supported = (one: ServedModel) => featuresOf(one).flatMap(({ label, supported }) => (supported ? [label] : []));
 
   it('follow the parameters that take effect, and the price of cached tokens', () => {
     expect(supported(model('a'))).toEqual([
@@ -86,7 +86,7 @@ describe('features', () => {
 
 describe('first requests', () => {
   it('go to the endpoint of the type, with the id of the model', () => {
-    const codes = (one: CatalogueModel) => modelSnippets(one, 'https://gateway.example').map(({ code }) => code);
+    const codes = (one: ServedModel) => modelSnippets(one, 'https://gateway.example').map(({ code }) => code);
     for (const [one, path, method] of [
       [model("it's"), '/v1/chat/completions', 'chat.completions.create'],
       [VECTORS, '/v1/embeddings', 'embeddings.create'],

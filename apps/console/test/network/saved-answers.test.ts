@@ -127,8 +127,8 @@ describe('input of the page', () => {
   });
 
   it.each([
-    ['', 'It is empty.'],
-    ['{ broken', 'It is not JSON'],
+    ['', 'The input is empty.'],
+    ['{ broken', 'The input is not JSON'],
     ['< HTTP/1.1 200 OK', 'curl -v'],
     ['data: {}\n\n', 'a stream without its headers'],
     [': keep-alive\n\n', 'a stream without its headers'],

@@ -4,9 +4,9 @@ import {
   type Answer,
   type ConversationEvent,
   chatBody,
-  conversation,
   isBusy,
   newAnswer,
+  reduceConversation,
   type Turn,
 } from '../../src/pages/playground/chat/conversation.js';
 import { EMPTY_PARAMETERS } from '../../src/pages/playground/chat/parameters.js';
@@ -15,7 +15,7 @@ import { loadConversation, storeConversation } from '../../src/pages/playground/
 /** Question `q-<id>` and its answers, one per model. */
 function asked(turns: readonly Turn[], id: string, models: readonly string[] = ['m'], before = turns.length): readonly Turn[] {
   const columns = models.map((model) => ({ versions: [newAnswer(`${id}-${model}`, model)], shown: 0 }));
-  return conversation(turns, {
+  return reduceConversation(turns, {
     type: 'asked',
     before,
     question: { id: `q-${id}`, role: 'user', text: `ask ${id}` },
@@ -28,7 +28,7 @@ function ended(turns: readonly Turn[], answerId: string, text: string, state: An
     { type: 'appended', answerId, delta: text },
     { type: 'changed', answerId, changes: { state } },
   ];
-  return events.reduce(conversation, turns);
+  return events.reduce(reduceConversation, turns);
 }
 
 function messagesOf(turns: readonly Turn[], column = 0): unknown {
@@ -40,7 +40,7 @@ describe('a conversation', () => {
   it('grows, ends, and sends only completed responses to the model', () => {
     let turns = asked([], 'a');
     expect(isBusy(turns)).toBe(true);
-    turns = conversation(turns, { type: 'appended', answerId: 'a-m', delta: 'un' });
+    turns = reduceConversation(turns, { type: 'appended', answerId: 'a-m', delta: 'un' });
     expect(turns[1]).toMatchObject({ columns: [{ versions: [{ text: 'un', state: 'streaming' }] }] });
     turns = ended(turns, 'a-m', 'o');
     expect(isBusy(turns)).toBe(false);
@@ -58,13 +58,13 @@ describe('a conversation', () => {
       stream: true,
       stream_options: { include_usage: true },
     });
-    expect(conversation(turns, { type: 'cleared' })).toEqual([]);
+    expect(reduceConversation(turns, { type: 'cleared' })).toEqual([]);
   });
 
   it('retains versions of a response, sends the shown version, and drops failed versions', () => {
     let turns = ended(asked([], 'a'), 'a-m', 'one');
     const again = (id: string): void => {
-      turns = conversation(turns, { type: 'regenerated', id: 'r-a', column: 0, answer: newAnswer(id, 'm') });
+      turns = reduceConversation(turns, { type: 'regenerated', id: 'r-a', column: 0, answer: newAnswer(id, 'm') });
     };
     again('second');
     turns = ended(turns, 'second', 'two', 'failed');
@@ -75,15 +75,15 @@ describe('a conversation', () => {
       { role: 'user', content: 'ask a' },
       { role: 'assistant', content: 'three' },
     ]);
-    turns = conversation(turns, { type: 'shown', id: 'r-a', column: 0, version: 0 });
+    turns = reduceConversation(turns, { type: 'shown', id: 'r-a', column: 0, version: 0 });
     expect(messagesOf(turns)).toContainEqual({ role: 'assistant', content: 'one' });
-    expect(conversation(turns, { type: 'shown', id: 'r-a', column: 0, version: 2 })).toEqual(turns);
+    expect(reduceConversation(turns, { type: 'shown', id: 'r-a', column: 0, version: 2 })).toEqual(turns);
   });
 
   it('drops later messages when an earlier one is sent again, and deletes single messages', () => {
     const turns = ended(asked(ended(asked([], 'a'), 'a-m', 'one'), 'b'), 'b-m', 'two');
     expect(asked(turns, 'c', ['m'], 0).map(({ id }) => id)).toEqual(['q-c', 'r-c']);
-    expect(conversation(turns, { type: 'deleted', id: 'r-a' }).map(({ id }) => id)).toEqual(['q-a', 'q-b', 'r-b']);
+    expect(reduceConversation(turns, { type: 'deleted', id: 'r-a' }).map(({ id }) => id)).toEqual(['q-a', 'q-b', 'r-b']);
   });
 
   it('sends images before the text, with each later question too', () => {
@@ -129,7 +129,7 @@ describe('a conversation in the storage of the tab', () => {
     jobId: 'j1',
     receipt: { model: 'm', usage: { prompt: 1, completion: 2 }, completedAt: 5 },
   } as const;
-  const complete = conversation(ended(asked([], 'a'), 'a-m', 'one'), {
+  const complete = reduceConversation(ended(asked([], 'a'), 'a-m', 'one'), {
     type: 'changed',
     answerId: 'a-m',
     changes: { check, costMicroUsd: 3, timing: { firstTextMs: 1, totalMs: 2 }, usage: { prompt: 1, completion: 2 } },
@@ -147,7 +147,7 @@ describe('a conversation in the storage of the tab', () => {
 
   it('restores a running response as stopped, but no failed or empty response', () => {
     const tab = storage();
-    const running = conversation(asked(ended(asked(complete, 'b'), 'b-m', 'x', 'failed'), 'c'), {
+    const running = reduceConversation(asked(ended(asked(complete, 'b'), 'b-m', 'x', 'failed'), 'c'), {
       type: 'appended',
       answerId: 'c-m',
       delta: 'y',

@@ -1,5 +1,6 @@
 import type { Finding } from '@inference/verifier';
 import { describe, expect, it } from 'vitest';
+import { partStateLabel } from '../../src/features/machines/status-texts.js';
 import { answerLimits } from '../../src/features/trust/answer-limits.js';
 import { RESULT_LABELS, STATE_LABELS, STEP_LABELS, TRUST_LEVELS } from '../../src/features/trust/labels.js';
 import { TERMS } from '../../src/features/trust/terms.js';
@@ -31,6 +32,11 @@ describe('the legend', () => {
       Object.values(texts).map(({ label }) => label),
     );
     expect(shown.filter((label) => !explained.has(label))).toEqual([]);
+    expect(
+      Object.keys(STATE_LABELS)
+        .map((state) => partStateLabel(state).label)
+        .filter((label) => !explained.has(label)),
+    ).toEqual([]);
     for (const { terms } of Object.values(TERMS)) expect(terms.every(({ meaning }) => meaning.length > 20)).toBe(true);
   });
 });

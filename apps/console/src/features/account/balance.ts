@@ -1,9 +1,9 @@
-/** Balance query, and the key prefix of all queries whose results change with the account's spending. */
+/** `useBalance`, and the key prefix of queries to refetch after a change of balance or API keys. */
 import type { ConsoleBalance } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 
-/** Prefix of the React Query keys for balance, deposits, billing details, usage and API keys. */
+/** Prefix of the React Query keys for balance, deposits, billing details, first steps, usage and API keys. */
 export const BILLING_QUERY_KEY = ['billing'] as const;
 
 export function useBalance() {
@@ -14,7 +14,7 @@ export function useBalance() {
   });
 }
 
-/** Returns a function that refetches all queries under {@link BILLING_QUERY_KEY}. Call it after a change of the balance or keys. */
+/** Returns a function that refetches the shown queries under {@link BILLING_QUERY_KEY}. */
 export function useInvalidateBilling(): () => Promise<void> {
   const queryClient = useQueryClient();
   return () => queryClient.invalidateQueries({ queryKey: BILLING_QUERY_KEY });

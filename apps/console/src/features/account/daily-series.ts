@@ -1,4 +1,4 @@
-/** `dailySeries` and `bucketSeries`: sum rows per day or hour, with one chart series per group, such as a model. Pure. */
+/** `dailySeries` and `bucketSeries`: chart series that sum rows per day or hour, one per group, such as a model. */
 import { type DayRange, eachDay } from './utc-days.js';
 
 interface BucketSeries {
@@ -10,7 +10,7 @@ interface BucketSeries {
 interface Grouping<Row> {
   readonly group: (row: Row) => string;
   readonly value: (row: Row) => number;
-  /** Maximum number of series. Of more groups, the smallest share the last series. */
+  /** Maximum number of series. If there are more groups, the smallest share the last series. */
   readonly max: number;
   /** Id of the shared series. */
   readonly others: string;
@@ -33,21 +33,21 @@ export function bucketSeries<Row>(
   { group, value, max, others }: Grouping<Row>,
 ): BucketSeries[] {
   const indexByBucket = new Map(buckets.map((bucket, index) => [bucket, index]));
-  const byGroup = new Map<string, number[]>();
+  const valuesByGroup = new Map<string, number[]>();
   for (const row of rows) {
     const index = indexByBucket.get(bucketOf(row));
     if (index === undefined) continue;
-    const values = byGroup.get(group(row)) ?? buckets.map(() => 0);
+    const values = valuesByGroup.get(group(row)) ?? buckets.map(() => 0);
     values[index] = (values[index] ?? 0) + value(row);
-    byGroup.set(group(row), values);
+    valuesByGroup.set(group(row), values);
   }
-  const ranked = [...byGroup]
+  const ranked = [...valuesByGroup]
     .map(([id, values]) => ({ id, values }))
     .sort((a, b) => sum(b.values) - sum(a.values) || a.id.localeCompare(b.id));
   if (ranked.length <= max) return ranked;
   const rest = ranked.slice(max - 1);
-  const together = buckets.map((_, index) => sum(rest.map(({ values }) => values[index] ?? 0)));
-  return [...ranked.slice(0, max - 1), { id: others, values: together }];
+  const restValues = buckets.map((_, index) => sum(rest.map(({ values }) => values[index] ?? 0)));
+  return [...ranked.slice(0, max - 1), { id: others, values: restValues }];
 }
 
 export function sum(values: readonly number[]): number {

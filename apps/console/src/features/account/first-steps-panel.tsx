@@ -1,4 +1,4 @@
-/** `FirstSteps`: checklist of a new account: credits, a verified response, an API key. `WithFirstSteps` hides a completed checklist. */
+/** `FirstSteps`: checklist of a new account: credits, a verified response, an API key. `WithFirstSteps` places it above a page's content. */
 import './first-steps.css';
 import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage, Permission } from '@inference/formats';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -20,7 +20,7 @@ const TEST_FUNDS_MICRO_USD = 10_000_000;
 /** Permissions that the steps need in an organisation. */
 const STEP_PERMISSIONS: readonly Permission[] = ['keys.write', 'billing.read', 'billing.write'];
 
-/** Steps to show. Null: all are done, the role lacks permissions, or reading failed. Undefined: loading. */
+/** All steps while one is open. Null: all are done, the role lacks permissions, or reading failed. Undefined: loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const settings = useSettings();
   const { data: balance, isError: isBalanceError } = useBalance();
@@ -45,7 +45,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   return nextStep(steps) === null ? null : steps;
 }
 
-/** Button of the step "Use the API" on a page that creates API keys. Without it, the step links to the quick start. */
+/** Creates an API key for the step "Use the API", which otherwise links to the quick start. */
 export interface KeyAction {
   readonly busy: boolean;
   readonly create: () => void;

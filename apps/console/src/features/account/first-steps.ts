@@ -4,10 +4,10 @@ import { depositAction, depositAdvice } from './deposit-texts.js';
 
 interface FirstStepsFacts {
   readonly balanceMicroUsd: number;
-  /** Whether any deposit was ever paid. */
+  /** Whether the newest deposit was paid. */
   readonly deposited: boolean;
   readonly keys: number;
-  /** Whether any request was ever answered and paid for. */
+  /** Whether any request was completed. */
   readonly used: boolean;
   readonly depositMethods: ConsoleSettings['deposits'];
 }
@@ -21,7 +21,7 @@ export interface FirstStep {
   readonly done: boolean;
 }
 
-/** In recommended order. */
+/** Steps in recommended order. */
 export function firstSteps({ balanceMicroUsd, deposited, keys, used, depositMethods }: FirstStepsFacts): FirstStep[] {
   return [
     {

@@ -1,4 +1,4 @@
-/** Models available now, from `GET /v1/models` with the session of the user. */
+/** Models available now, from `GET /v1/models`. */
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 
@@ -11,8 +11,9 @@ export interface ModelEntry {
     readonly display_name?: string | null;
     readonly provider_count: number;
     readonly trust_level: string;
-    /** `sizes` (`<width>x<height>`) and `max_images` (per request): only for image models. */
+    /** Such as `1024x1024`. Only for image models. */
     readonly sizes?: readonly string[];
+    /** Maximum generated images per request. Only for image models. */
     readonly max_images?: number;
   };
 }

@@ -29,7 +29,7 @@ export const PERMISSION_LABELS: Readonly<Record<Permission, string>> = {
   'organisation.delete': 'Delete the organisation',
 };
 
-/** Roles that a member with `role` may give to others. Only owners may give the role owner. */
+/** Roles that an owner or admin with `role` may give to others. */
 export function rolesGivenBy(role: OrganisationRole): readonly OrganisationRole[] {
   const roles = Object.keys(ROLE_LABELS) as OrganisationRole[];
   return role === 'owner' ? roles : roles.filter((given) => given !== 'owner');

@@ -1,4 +1,4 @@
-/** Parses amounts in US dollars that users type, as whole micro-USD. Conversion shifts decimal digits, without floating point. */
+/** Parses amounts in US dollars that users type to whole micro-USD, and formats micro-USD for inputs. No floating-point arithmetic. */
 import { formatUsd } from '../../ui/display/figures.js';
 
 /** Limit of the console API: one million dollars. */

@@ -1,4 +1,4 @@
-/** `IncidentView` and `PastIncidents`: cards of the status page and of the admin page about incidents. */
+/** `IncidentView`: card of one incident or maintenance. `PastIncidents`: card of the status page with one entry per day. */
 import './incidents.css';
 import type { Incident, IncidentUpdate } from '@inference/formats';
 import type { ReactNode } from 'react';
@@ -90,18 +90,18 @@ interface PastIncidentsProps {
   readonly now: string;
 }
 
-/** Lists the last {@link RECENT_DAYS} days, and earlier days with an incident. */
+/** Lists the last {@link RECENT_DAYS} days, and earlier days on which a past incident began. `open` incidents appear only as ongoing. */
 export function PastIncidents({ incidents, open, now }: PastIncidentsProps) {
-  const byDay = new Map<string, Incident[]>();
-  for (let index = 0; index < RECENT_DAYS; index++) byDay.set(dayOf(new Date(Date.parse(now) - index * DAY_MS).toISOString()), []);
+  const incidentsByDay = new Map<string, Incident[]>();
+  for (let index = 0; index < RECENT_DAYS; index++) incidentsByDay.set(dayOf(new Date(Date.parse(now) - index * DAY_MS).toISOString()), []);
   for (const incident of incidents) {
     const day = firstDayOf(incident);
-    byDay.set(day, [...(byDay.get(day) ?? []), incident]);
+    incidentsByDay.set(day, [...(incidentsByDay.get(day) ?? []), incident]);
   }
   return (
     <Card title="Past incidents" about="By the first day, in UTC.">
       <ol className="past-days">
-        {[...byDay]
+        {[...incidentsByDay]
           .sort(([a], [b]) => (a < b ? 1 : -1))
           .map(([day, ofDay]) => (
             <li key={day}>
@@ -120,7 +120,7 @@ export function PastIncidents({ incidents, open, now }: PastIncidentsProps) {
   );
 }
 
-/** Text for a day on which no past incident began. Names the incidents that were open on the day. */
+/** Text for a day on which no past incident began, with the incidents that were open then. */
 function textOfQuietDay(day: string, incidents: readonly Incident[]): string {
   const ongoing = incidents.filter((incident) => {
     const lastDay = incident.resolved_at === null ? day : dayOf(incident.resolved_at);

@@ -1,4 +1,4 @@
-/** Status of a connected machine: recommended actions, models, trust, recent placement decisions. */
+/** `MachineStatus`: cards on the pages of owners and operators about a connected machine, and badges for states of machines. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import { formatRate, formatShare, pluralize, Time } from '../../ui/display/figures.js';
 import { Badge, Card, Fact, Facts } from '../../ui/display/page.js';
@@ -137,14 +137,14 @@ interface TrustPartsProps {
 }
 
 const LEVEL_ABOUT: Readonly<Record<string, string>> = {
-  hardware: 'Verified: the key, the protections of this Mac, and a certificate that binds both.',
+  hardware: 'The coordinator verified the key, the protections of this Mac, and an Apple certificate bound to the key.',
   self_signed: 'The key and the protections of this Mac are attested. The level “hardware” also requires device management.',
   none: 'A requirement for every request is not met, so the machine gets no requests.',
 };
 
 const SIMULATION_ABOUT = 'This machine is simulated: no check says anything about a real Mac.';
 
-/** Shown instead of "passed" for a simulated machine, whose checks prove nothing. */
+/** Replaces "Passed" for a simulated machine, whose checks prove nothing. */
 const SIMULATED: StatusLabel = { label: 'Simulated', tone: 'warn' };
 
 function TrustParts({ level, parts, simulated }: TrustPartsProps) {

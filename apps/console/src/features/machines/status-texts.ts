@@ -1,22 +1,23 @@
-/** Labels and texts for the status codes of machines. Unknown codes are shown with spaces instead of underscores. */
+/** Labels and texts for the status codes of machines. An unknown code, of a newer coordinator, is shown with spaces for underscores. */
 import type { ProviderStatusCode } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
+import { STATE_LABELS } from '../trust/labels.js';
 
 export interface StatusLabel {
   readonly label: string;
   readonly tone: Tone;
 }
 
-function labels(known: Readonly<Record<string, StatusLabel>>): (code: string) => StatusLabel {
+function labelLookup(known: Readonly<Record<string, StatusLabel>>): (code: string) => StatusLabel {
   return (code) => known[code] ?? { label: humanizeCode(code), tone: 'neutral' };
 }
 
-function texts(known: Readonly<Record<string, string>>): (code: string) => string {
+function textLookup(known: Readonly<Record<string, string>>): (code: string) => string {
   return (code) => known[code] ?? humanizeCode(code);
 }
 
 /** Status of a connected machine. */
-export const statusLabel = labels({
+export const statusLabel = labelLookup({
   online: { label: 'Accepting requests', tone: 'good' },
   draining: { label: 'Draining', tone: 'warn' },
   quarantined: { label: 'Quarantined', tone: 'bad' },
@@ -30,8 +31,8 @@ export const statusLabel = labels({
 
 export const NOT_CONNECTED: StatusLabel = { label: 'Not connected', tone: 'neutral' };
 
-/** Reason why the machine gets no job now. */
-export const gateText = texts({
+/** Reason why a machine or model gets no job now. */
+export const gateText = textLookup({
   no_free_slot: 'Busy: all slots in use',
   held_off: 'Reported full; short pause',
   on_probation: 'On probation: one request at a time until one succeeds',
@@ -47,7 +48,7 @@ export const gateText = texts({
   away: 'Not accepting requests',
 });
 
-export const partLabel = texts({
+export const partLabel = textLookup({
   attestation: 'Attestation',
   enclave: 'Secure Enclave',
   posture: 'System protections',
@@ -59,27 +60,22 @@ export const partLabel = texts({
   key_binding: 'Key binding',
 });
 
-export const partStateLabel = labels({
-  ok: { label: 'Passed', tone: 'good' },
-  missing: { label: 'Missing', tone: 'neutral' },
-  stale: { label: 'Expired', tone: 'warn' },
-  failed: { label: 'Failed', tone: 'bad' },
-});
+export const partStateLabel = labelLookup(STATE_LABELS);
 
-export const outcomeLabel = labels({
+export const outcomeLabel = labelLookup({
   chosen: { label: 'Chosen', tone: 'good' },
   not_chosen: { label: 'Not chosen', tone: 'neutral' },
   gate: { label: 'Unavailable', tone: 'warn' },
   not_eligible: { label: 'Not eligible', tone: 'neutral' },
 });
 
-export const modelStateText = texts({ ready: 'Loaded', loading: 'Loading', on_demand: 'Loads on demand' });
+export const modelStateText = textLookup({ ready: 'Loaded', loading: 'Loading', on_demand: 'Loads on demand' });
 
 const DISCONNECT_TEXTS: Readonly<Record<string, string>> = {
   stopped: 'The agent was stopped on the Mac.',
   closed: 'The connection was lost: the Mac sleeps, is offline, or its agent ended.',
   replaced: 'The machine reconnected.',
-  shutting_down: 'The coordinator was restarted.',
+  shutting_down: 'The coordinator was stopped or restarted.',
 };
 
 /** Reason why a session ended. */

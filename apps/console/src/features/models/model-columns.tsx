@@ -5,10 +5,10 @@ import { PATHS, pathWithId } from '../../routing/paths.js';
 import { formatCount, formatRate, formatUsd } from '../../ui/display/figures.js';
 import { Badge } from '../../ui/display/page.js';
 import type { Column } from '../../ui/display/table.js';
-import { type CatalogueModel, pricesOf, readsImages, TYPE_LABELS, VISION_LABEL } from './catalogue.js';
-import { formatContext, formatDuration, formatUptime } from './model-figures.js';
+import { formatContext, formatLatency, formatUptime } from './model-figures.js';
+import { pricesOf, readsImages, type ServedModel, TYPE_LABELS, VISION_LABEL } from './served-models.js';
 
-type ModelColumn = Column<CatalogueModel>;
+type ModelColumn = Column<ServedModel>;
 
 const NONE = '–';
 
@@ -55,7 +55,7 @@ export const MEASUREMENT_COLUMNS: readonly ModelColumn[] = [
     key: 'first-token',
     header: 'First token',
     numeric: true,
-    cell: ({ statistics: { first_token_ms } }) => (first_token_ms === null ? NONE : formatDuration(first_token_ms.p50)),
+    cell: ({ statistics: { first_token_ms } }) => (first_token_ms === null ? NONE : formatLatency(first_token_ms.p50)),
   },
   {
     key: 'speed',

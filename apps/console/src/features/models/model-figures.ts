@@ -1,7 +1,7 @@
-/** Formats of measured durations, uptimes and context lengths. */
+/** Formats measured latencies, uptimes and context lengths. */
 
-/** Formats a duration: `320 ms`, `1.4 s`, `12 s`. */
-export function formatDuration(ms: number): string {
+/** Formats as `320 ms`, `1.4 s` or `12 s`. */
+export function formatLatency(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   return `${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000)} s`;
 }

@@ -9,10 +9,10 @@ const NOT_PROVED: readonly string[] = [
 
 const PLAIN_MODE_LIMIT = 'That nobody read the conversation in the memory of the machine. In plain mode, the coordinator can read it too.';
 
-/** Limits in end-to-end mode, where only the client and its candidates see the content. */
+/** The coordinator cannot read the content in end-to-end mode. */
 const END_TO_END_LIMIT = 'That nobody read the conversation in the memory of the machine.';
 
-/** Additional limit, listed first, by the evidence for the machine's Secure Enclave. */
+/** First limit of the list. Key: evidence for the machine's Secure Enclave. */
 const NOT_PROVED_OF_ENCLAVE: Readonly<Record<EnclaveEvidence, string | null>> = {
   simulated: 'Anything about hardware: this machine has a simulated enclave, as in development networks. Its key is stored in software.',
   claimed: 'That the machine has a Secure Enclave. The machine claims one, but no Apple certificate confirms the claim.',

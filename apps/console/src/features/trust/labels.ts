@@ -8,7 +8,7 @@ interface Label {
   readonly meaning: string;
 }
 
-/** Labels for the result of one claim (`FindingResult` of packages/verifier). `word`: only the coordinator states the claim. */
+/** Labels for the result of one claim in an attestation record. Key: `FindingResult` of packages/verifier. */
 export const RESULT_LABELS: Readonly<Record<'reproduced' | 'simulated' | 'word' | 'contradicted', Label>> = {
   reproduced: {
     label: 'Reproduced',
@@ -32,6 +32,7 @@ export const RESULT_LABELS: Readonly<Record<'reproduced' | 'simulated' | 'word' 
   },
 };
 
+/** Labels for the state of one trust check, as the coordinator reports it. */
 export const STATE_LABELS: Readonly<Record<PartState, Label>> = {
   ok: { label: 'Passed', tone: 'good', meaning: 'The coordinator checked it and found no fault.' },
   missing: { label: 'Missing', tone: 'neutral', meaning: 'There is no evidence yet.' },
@@ -39,7 +40,7 @@ export const STATE_LABELS: Readonly<Record<PartState, Label>> = {
   failed: { label: 'Failed', tone: 'bad', meaning: 'The evidence is invalid, or a protection is off.' },
 };
 
-/** Labels for the result of a verification step, which summarises the claims of the step. */
+/** Labels for the result of a verification step: a group of claims, such as those about the key. */
 export const STEP_LABELS = {
   passed: { label: 'Passed', tone: 'good', meaning: 'The evidence supports every claim of the step.' },
   not_claimed: { label: 'Not claimed', tone: 'neutral', meaning: 'The record claims nothing here, so nothing was proved.' },

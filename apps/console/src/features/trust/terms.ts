@@ -1,4 +1,4 @@
-/** `TERMS`: terms and meanings for `Legend`, by topic. The labels come from the tables that pages use too. */
+/** `TERMS`: terms and meanings that `Legend` lists. Key: topic. */
 import { RESULT_LABELS, STATE_LABELS, STEP_LABELS, TRUST_LEVELS } from './labels.js';
 import { VERDICTS } from './verdicts.js';
 

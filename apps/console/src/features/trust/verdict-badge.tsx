@@ -1,4 +1,4 @@
-/** Badges for verdicts. Every page uses these badges to show whether a machine or an answer is verified. */
+/** `VerdictBadge` shows a verdict on a machine or an answer; `MachineVerdictBadge`, the verdict that the coordinator reports on a machine. */
 import './trust.css';
 import type { AttestationFeed } from '@inference/protocol';
 import { useQuery } from '@tanstack/react-query';
@@ -21,7 +21,7 @@ const ICONS: Readonly<Record<Verdict, LucideIcon>> = {
 
 interface VerdictBadgeProps {
   readonly verdict: Verdict;
-  /** Number of machines with this verdict, in a summary of several machines. */
+  /** Number of machines with this verdict. Absent: the verdict is on one machine or answer. */
   readonly count?: number;
 }
 
@@ -39,11 +39,11 @@ export function VerdictBadge({ verdict, count }: VerdictBadgeProps) {
 interface MachineVerdictBadgeProps extends Pick<VerdictBadgeProps, 'count'> {
   /** Trust level. Null and `none` mean not trusted. */
   readonly trustLevel: string | null;
-  /** Whether the machine reports a simulated enclave. Absent: unknown. */
+  /** Whether the machine's enclave is simulated. Absent: unknown. */
   readonly simulated?: boolean;
 }
 
-/** Verdict on a machine by its trust level and the root of this network's certificates. */
+/** Shows a placeholder until the root of this network's certificates is known. */
 export function MachineVerdictBadge({ trustLevel, simulated = false, count }: MachineVerdictBadgeProps) {
   const anchor = useTrustAnchor();
   if (anchor === undefined) return <Skeleton width="13rem" height="1.4rem" />;
@@ -53,9 +53,7 @@ export function MachineVerdictBadge({ trustLevel, simulated = false, count }: Ma
 /** No provider has this id, so the response contains the anchor without any records. */
 const NO_PROVIDER = '0'.repeat(32);
 
-/**
- * Whether this network's certificates end at Apple's root or at a simulated root. Undefined: loading. `unknown`: the feed could not be read.
- */
+/** Root of this network's certificates. Undefined: loading. */
 function useTrustAnchor(): AnchorKind | undefined {
   const { data, isError } = useQuery({
     queryKey: ['public', 'trust-anchor'],

@@ -1,4 +1,4 @@
-/** `VERDICTS`: labels, colours and meanings of the verdict on a machine or an answer, the same on every page. Pure. */
+/** `VERDICTS`: labels, colours and meanings of verdicts on a machine or an answer. `machineVerdict`: verdict from the coordinator's report. */
 import type { EnclaveEvidence } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
 
@@ -11,17 +11,19 @@ interface VerdictText {
   readonly meaning: string;
 }
 
+/** Part of verdicts that pages show after a verification in the browser and for reports of the coordinator. */
+const WHO_VERIFIED = 'If a list of checks belongs to the badge, your browser verified this. Otherwise, only the coordinator did.';
+
 export const VERDICTS: Readonly<Record<Verdict, VerdictText>> = {
   hardware: {
     label: 'Verified · Apple hardware',
     tone: 'good',
-    meaning: "The signatures are valid, and a certificate chain up to Apple's root is bound to the key of the machine.",
+    meaning: `The signatures are valid, and a certificate chain up to Apple's root is bound to the key of the machine. ${WHO_VERIFIED}`,
   },
   simulated: {
     label: 'Verified · simulated machine',
     tone: 'warn',
-    meaning:
-      'The signatures are valid, but the key is stored in software or certified by a test authority. Nothing is proved about hardware.',
+    meaning: `The signatures are valid, but the key is stored in software or certified by a test authority. Nothing is proved about hardware. ${WHO_VERIFIED}`,
   },
   claimed: {
     label: 'Verified · hardware not proved',
@@ -48,14 +50,14 @@ export const VERDICTS: Readonly<Record<Verdict, VerdictText>> = {
   unverified: { label: 'Not verified', tone: 'warn', meaning: 'Evidence was missing, so nothing was proved and nothing contradicted.' },
 };
 
-/** Trust anchor of the network's certificate chains. `unknown`: `GET /v1/providers/attestation`, which names the anchor, could not be read. */
+/** Root of the network's certificate chains. `unknown`: the attestation feed, which names the root, could not be read. */
 export type AnchorKind = 'apple' | 'simulated' | 'unknown';
 
 /**
- * Verdict on a machine, by the trust level that the coordinator reports. Nothing is verified here.
+ * Verdict on a machine from the coordinator's report, without any verification.
  *
- * `simulated` is false where the API does not report it. At level `hardware` the anchor then tells a simulation from a real machine, because
- * the coordinator grants this level only if enclave and certificates are both simulated or both real.
+ * @param simulated Whether the machine's enclave is simulated. False also if the API does not say so. At level `hardware`, `anchor` then
+ *   decides: the coordinator grants this level only if enclave and certificates are both simulated or both real.
  */
 export function machineVerdict(trustLevel: string | null, anchor: AnchorKind, simulated = false): Verdict {
   if (trustLevel === null || trustLevel === 'none') return 'untrusted';
@@ -64,7 +66,7 @@ export function machineVerdict(trustLevel: string | null, anchor: AnchorKind, si
   return anchor === 'apple' ? 'hardware' : anchor === 'simulated' ? 'simulated' : 'hardware_unconfirmed';
 }
 
-/** Verdict on a verified answer or attestation record, by the evidence for the enclave of its machine. */
+/** Verdict on an answer or record that the browser verified. Key: evidence for the machine's Secure Enclave. */
 export const VERDICT_OF_EVIDENCE = {
   certified: 'hardware',
   claimed: 'claimed',

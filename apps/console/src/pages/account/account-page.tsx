@@ -25,8 +25,8 @@ export function Page() {
           </Note>
         ) : null}
         <NameCard me={me} />
-        <EmailCard me={me} mail={settings?.mail ?? false} />
-        <PasswordCard min={settings?.min_password_length ?? 10} />
+        <EmailCard me={me} canSendMail={settings?.mail ?? false} />
+        <PasswordCard minCharacters={settings?.min_password_length ?? 10} />
         <TwoFactorCard />
         <PasskeysCard />
         <SessionsCard />

@@ -27,7 +27,7 @@ export function AuthCard({ title, about, children, footer }: AuthCardProps) {
   );
 }
 
-/** Note about a link sent by e-mail. In development mode, the coordinator logs e-mails instead of sending them. */
+/** Note about a link sent by e-mail. */
 export function MailNote({ sent }: { readonly sent: string }) {
   const settings = useSettings();
   return (
@@ -45,11 +45,11 @@ export function MailNote({ sent }: { readonly sent: string }) {
 /** Catches only typing errors. The verification e-mail proves the address. */
 export const EMAIL_PATTERN = { value: /^\S+@\S+\.\S+$/, message: 'Enter a valid email address.' };
 
-/** `min`: minimum number of characters, from the settings of the coordinator. */
-export function newPasswordRules(min: number) {
+/** `minCharacters`: from the settings of the coordinator. */
+export function newPasswordRules(minCharacters: number) {
   return {
     required: 'Choose a password.',
-    minLength: { value: min, message: `A password has at least ${min} characters.` },
+    minLength: { value: minCharacters, message: `A password has at least ${minCharacters} characters.` },
     maxLength: { value: 128, message: 'A password has at most 128 characters.' },
   };
 }

@@ -39,7 +39,7 @@ export function NameCard({ me }: { readonly me: ConsoleMe }) {
   );
 }
 
-export function EmailCard({ me, mail }: { readonly me: ConsoleMe; readonly mail: boolean }) {
+export function EmailCard({ me, canSendMail }: { readonly me: ConsoleMe; readonly canSendMail: boolean }) {
   const { mutate, isPending, isSuccess, error } = useMutation({
     mutationFn: () => api.post('/console/auth/send-verification-email', { email: me.email, callbackURL: PATHS.account }),
   });
@@ -51,7 +51,7 @@ export function EmailCard({ me, mail }: { readonly me: ConsoleMe; readonly mail:
         </p>
         <ErrorNote error={error} />
         {isSuccess ? <MailNote sent={`We sent a link to ${me.email}. Open it to verify the address.`} /> : null}
-        {me.email_verified || isSuccess || !mail ? null : (
+        {me.email_verified || isSuccess || !canSendMail ? null : (
           <div>
             <Button busy={isPending} onClick={() => mutate()}>
               Send verification email
@@ -65,7 +65,7 @@ export function EmailCard({ me, mail }: { readonly me: ConsoleMe; readonly mail:
 
 const EMPTY = { currentPassword: '', newPassword: '', revokeOtherSessions: true };
 
-export function PasswordCard({ min }: { readonly min: number }) {
+export function PasswordCard({ minCharacters }: { readonly minCharacters: number }) {
   const toast = useToast();
   const { field, register, onSubmit, isPending, error } = useFormMutation(EMPTY, async (fields, { reset }) => {
     await api.post('/console/auth/change-password', fields);
@@ -76,7 +76,7 @@ export function PasswordCard({ min }: { readonly min: number }) {
     <Card title="Password">
       <Form onSubmit={onSubmit} error={error}>
         <PasswordField label="Current password" {...field('currentPassword', { required: 'Enter your current password.' })} />
-        <NewPasswordField label="New password" minCharacters={min} {...field('newPassword', newPasswordRules(min))} />
+        <NewPasswordField label="New password" minCharacters={minCharacters} {...field('newPassword', newPasswordRules(minCharacters))} />
         <CheckField label="Sign out of all other sessions" {...register('revokeOtherSessions')} />
         <div>
           <Button type="submit" busy={isPending}>

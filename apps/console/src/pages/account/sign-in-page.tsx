@@ -76,7 +76,7 @@ export function Page() {
   );
 }
 
-/** While the page is shown, the browser offers passkeys among the suggestions of the email field. */
+/** Offers passkeys among the suggestions of the email field while the page is shown. */
 function usePasskeyAutofill(finish: () => Promise<void>): void {
   const onSignedIn = useEffectEvent(finish);
   useEffect(() => {
@@ -90,7 +90,7 @@ function usePasskeyAutofill(finish: () => Promise<void>): void {
   }, []);
 }
 
-/** Whether the address is unverified. better-auth has no error code for that, only status 403 with a message. */
+/** Whether the address is unverified. The coordinator has no error code for that, only status 403 with better-auth's message. */
 function isUnverified(error: unknown): boolean {
   return error instanceof ApiError && error.status === 403 && /verif/i.test(error.message);
 }

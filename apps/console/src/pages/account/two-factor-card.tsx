@@ -104,7 +104,7 @@ interface Setup {
   readonly backupCodes: readonly string[];
 }
 
-/** `EnableTwoFactorDialog`: enables two-factor authentication in three steps: password, code of the authenticator app, backup codes. */
+/** Enables two-factor authentication in three steps: password, code of the authenticator app, backup codes. */
 function EnableTwoFactorDialog({ onClose }: { readonly onClose: () => void }) {
   const [setup, setSetup] = useState<Setup | null>(null);
   const [isConfirmed, setConfirmed] = useState(false);

@@ -2,7 +2,7 @@
 import { api } from '../../api/api-client.js';
 import { DisplayableError } from '../../ui/feedback/displayable-error.js';
 
-/** Error after the user closed the browser's dialog, or the authenticator refused. */
+/** Error if the browser returns no passkey. The message is for the user. */
 class PasskeyError extends DisplayableError {
   readonly supportId = null;
 
@@ -43,7 +43,7 @@ export async function signInWithPasskey(): Promise<void> {
   await api.post('/console/auth/passkey/verify-authentication', { response });
 }
 
-/** Offers passkeys among the suggestions of the email field. True: the user signed in. False: not supported, or cancelled. */
+/** Offers passkeys among the suggestions of the email field. True: the user signed in. False: the browser returned no passkey. */
 export async function signInByAutofill(): Promise<boolean> {
   const library = await import('@simplewebauthn/browser');
   if (!(await library.browserSupportsWebAuthnAutofill())) return false;

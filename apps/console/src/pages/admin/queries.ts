@@ -27,7 +27,7 @@ const ADMIN_KEY = ['admin'] as const;
 const LIVE_MS = 5000;
 const HISTORY_MS = 30_000;
 
-/** Returns a function to call after a change. The function shows a toast and refetches the data of all operators' pages. */
+/** Returns a function that shows a toast and refetches the shown data of operators' pages. Call the function after a change. */
 export function useToastAndRefetch(): (done: string) => Promise<void> {
   const queryClient = useQueryClient();
   const toast = useToast();

@@ -115,7 +115,7 @@ function CheckoutReturn() {
   return id === null ? null : <DepositStatus id={id} />;
 }
 
-/** Shows the state of a deposit. Polls while it is open, because the payment service often confirms after the browser's return. */
+/** Shows the state of a deposit. Polls while the deposit is open: the payment service often confirms after the browser's return. */
 function DepositStatus({ id }: { readonly id: string }) {
   const invalidateBilling = useInvalidateBilling();
   const { data: deposit } = useQuery({

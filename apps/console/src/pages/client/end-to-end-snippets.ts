@@ -8,9 +8,9 @@ export function proxyCommand(base: string): string {
   return `npx --package @inference/client inference-verify proxy --base-url ${base} --listen ${PROXY}`;
 }
 
-/** Returns example requests in end-to-end mode. All snippets except the first use the proxy. */
+/** Example requests. All except the first use the proxy. */
 export function endToEndSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
-  const text = JSON.stringify;
+  const literal = JSON.stringify;
   return [
     {
       id: 'verified-fetch',
@@ -27,8 +27,8 @@ const client = new OpenAI({ baseURL, apiKey: '${key}', fetch });
 
 const { data, response } = await client.chat.completions
   .create({
-    model: ${text(model)},
-    messages: [{ role: 'user', content: ${text(QUESTION)} }],
+    model: ${literal(model)},
+    messages: [{ role: 'user', content: ${literal(QUESTION)} }],
   })
   .withResponse();
 console.log(data.choices[0].message.content);

@@ -1,9 +1,9 @@
-/** Code snippets for the quick start: streaming, tools, keys in the environment, verification, and settings of programs. */
+/** Code snippets for the quick start: features of the API (`featureSnippets`), and settings of coding agents (`programSnippets`). */
 import { QUESTION, type Snippet, type SnippetFacts } from './snippets.js';
 
-const text = JSON.stringify;
+const literal = JSON.stringify;
 
-/** Returns the first lines of a script with the OpenAI SDK. */
+/** First lines of a script with the OpenAI SDK. */
 function openAiClient({ base, key }: SnippetFacts): string {
   return `import OpenAI from 'openai';
 
@@ -11,10 +11,9 @@ const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
 `;
 }
 
-/** Returns snippets for features that applications usually need after the first request. */
 export function featureSnippets(facts: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const { base, key, model } = facts;
-  const body = text({ model, messages: [{ role: 'user', content: QUESTION }] });
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: QUESTION }] });
   return [
     {
       id: 'streaming',
@@ -22,8 +21,8 @@ export function featureSnippets(facts: SnippetFacts): readonly [Snippet, ...Snip
       before: 'npm install openai',
       code: `${openAiClient(facts)}
 const stream = await client.chat.completions.create({
-  model: ${text(model)},
-  messages: [{ role: 'user', content: ${text(QUESTION)} }],
+  model: ${literal(model)},
+  messages: [{ role: 'user', content: ${literal(QUESTION)} }],
   stream: true,
 });
 for await (const chunk of stream) {
@@ -36,7 +35,7 @@ for await (const chunk of stream) {
       before: 'npm install openai',
       code: `${openAiClient(facts)}
 const answer = await client.chat.completions.create({
-  model: ${text(model)},
+  model: ${literal(model)},
   messages: [{ role: 'user', content: 'What is the weather in Paris?' }],
   tools: [
     {
@@ -99,7 +98,7 @@ claude`,
       id: 'codex',
       title: 'Codex',
       before: 'Add this to ~/.codex/config.toml.',
-      code: `model = ${text(model)}
+      code: `model = ${literal(model)}
 model_provider = "network"
 
 [model_providers.network]
@@ -113,7 +112,7 @@ wire_api = "responses"`,
       id: 'opencode',
       title: 'opencode',
       before: 'Save this as opencode.json. Set context and output to the limits of the model.',
-      code: text(
+      code: JSON.stringify(
         {
           provider: {
             network: {
@@ -138,8 +137,8 @@ import { generateText } from 'ai';
 const network = createOpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
 
 const answer = await generateText({
-  model: network.chat(${text(model)}),
-  prompt: ${text(QUESTION)},
+  model: network.chat(${literal(model)}),
+  prompt: ${literal(QUESTION)},
 });
 console.log(answer.text);`,
     },

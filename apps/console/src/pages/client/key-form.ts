@@ -13,7 +13,7 @@ export interface KeyForm {
   readonly expiresOn: string;
   /** Empty: all models. */
   readonly models: readonly string[];
-  /** Whether streams contain their signature as an event or as a comment. Absent: event. */
+  /** Form of the signature in chat streams. Absent: an event. */
   readonly signatureForm?: SignatureForm;
 }
 
@@ -26,8 +26,8 @@ const MAX_NAME = 100;
 export const EMPTY_KEY_FORM: KeyForm = { name: '', spendLimit: '', budget: '', budgetPeriod: 'month', expiresOn: '', models: [] };
 
 /**
- * Request body to create a key, or to change `existing`. The body omits an unchanged expiry day, because the form contains only the day.
- * The key thus keeps its exact expiry, even one in the past.
+ * Request body to create a key, or to change `existing`. The form contains only the day of the expiry, so the body omits an unchanged day:
+ * the key keeps its exact time of expiry, even one in the past.
  */
 export function keyBody(form: KeyForm, now: number, existing: ConsoleKey | null = null): KeyFormResult {
   const name = form.name.trim();

@@ -45,9 +45,8 @@ export function Page() {
 
 function Completed({ request }: { readonly request: CompletedRequest }) {
   const receipt = useQuery({ queryKey: ['receipt', request.request_id], queryFn: ({ signal }) => findReceipt(request.request_id, signal) });
-  // Content that the machine signed.
   const claims = receipt.data?.claims;
-  // `Fact` shows a placeholder for undefined.
+  // Undefined: `Fact` shows a placeholder.
   const unknown = receipt.isPending ? undefined : 'unknown';
   return (
     <>
@@ -172,7 +171,6 @@ interface ReceiptCardProps {
   readonly receipt: { readonly data: SignedReceipt | null | undefined; readonly error: unknown; readonly refetch: () => unknown };
 }
 
-/** `ReceiptCard`: signed receipt of a request, with download and a link to its verification. */
 function ReceiptCard({ receipt }: ReceiptCardProps) {
   const { data } = receipt;
   return (

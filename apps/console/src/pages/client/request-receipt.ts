@@ -1,4 +1,4 @@
-/** Type of the response of `GET /v1/receipts/{job_id}`, and texts for its finish reasons. */
+/** `SignedReceipt`: response of `GET /v1/receipts/{job_id}`. Texts for its finish reasons. */
 import type { E2eReceipt, Receipt } from '@inference/protocol';
 
 export interface SignedReceipt {

@@ -1,9 +1,9 @@
-/** Code snippets with example requests, which contain the actual base URL, model and key. */
+/** Code snippets with example requests in curl and the OpenAI and Anthropic SDKs. */
 
 export interface SnippetFacts {
   /** Origin of the API, without `/v1`. */
   readonly base: string;
-  /** A key that was just created, or the placeholder. The console never knows other keys. */
+  /** A key that was just created, or {@link KEY_PLACEHOLDER}. */
   readonly key: string;
   readonly model: string;
 }
@@ -14,7 +14,7 @@ export interface Snippet {
   /** Installation command or text above the code, if any. */
   readonly before: string | null;
   readonly code: string;
-  /** Command that starts the program with these settings. */
+  /** Command that starts the program, if `code` is a settings file. */
   readonly run?: string;
 }
 
@@ -35,7 +35,7 @@ export function curlSnippet({ base, key, model }: SnippetFacts): Snippet {
 }
 
 export function textSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
-  const text = JSON.stringify;
+  const literal = JSON.stringify;
   return [
     curlSnippet({ base, key, model }),
     {
@@ -47,8 +47,8 @@ export function textSnippets({ base, key, model }: SnippetFacts): readonly [Snip
 const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
 
 const answer = await client.chat.completions.create({
-  model: ${text(model)},
-  messages: [{ role: 'user', content: ${text(QUESTION)} }],
+  model: ${literal(model)},
+  messages: [{ role: 'user', content: ${literal(QUESTION)} }],
 });
 console.log(answer.choices[0].message.content);`,
     },
@@ -61,8 +61,8 @@ console.log(answer.choices[0].message.content);`,
 client = OpenAI(base_url="${base}/v1", api_key="${key}")
 
 answer = client.chat.completions.create(
-    model=${text(model)},
-    messages=[{"role": "user", "content": ${text(QUESTION)}}],
+    model=${literal(model)},
+    messages=[{"role": "user", "content": ${literal(QUESTION)}}],
 )
 print(answer.choices[0].message.content)`,
     },
@@ -75,9 +75,9 @@ print(answer.choices[0].message.content)`,
 const client = new Anthropic({ baseURL: '${base}', apiKey: '${key}' });
 
 const answer = await client.messages.create({
-  model: ${text(model)},
+  model: ${literal(model)},
   max_tokens: 512,
-  messages: [{ role: 'user', content: ${text(QUESTION)} }],
+  messages: [{ role: 'user', content: ${literal(QUESTION)} }],
 });
 console.log(answer.content);`,
     },
@@ -90,9 +90,9 @@ console.log(answer.content);`,
 client = Anthropic(base_url="${base}", api_key="${key}")
 
 answer = client.messages.create(
-    model=${text(model)},
+    model=${literal(model)},
     max_tokens=512,
-    messages=[{"role": "user", "content": ${text(QUESTION)}}],
+    messages=[{"role": "user", "content": ${literal(QUESTION)}}],
 )
 print(answer.content)`,
     },
@@ -114,12 +114,12 @@ export function imageSnippet({ base, key, model }: SnippetFacts): Snippet {
 
 /** Returns an example request about an image. With an image model, the code first generates the image; otherwise it reads a file. */
 export function visionSnippet({ base, key, model }: SnippetFacts, imageModel: string | null): Snippet {
-  const text = JSON.stringify;
+  const literal = JSON.stringify;
   const image =
     imageModel === null
       ? `const image = readFileSync('picture.png', 'base64');`
       : `const drawing = await client.images.generate({
-  model: ${text(imageModel)},
+  model: ${literal(imageModel)},
   prompt: 'two orange triangles on a purple background',
   response_format: 'b64_json',
 });
@@ -134,7 +134,7 @@ const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
 
 ${image}
 const answer = await client.chat.completions.create({
-  model: ${text(model)},
+  model: ${literal(model)},
   messages: [
     {
       role: 'user',

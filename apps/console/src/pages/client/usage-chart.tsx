@@ -50,7 +50,7 @@ export function UsageChartCard({ filter, usage, models }: UsageChartCardProps) {
     enabled: selectedBucket === 'hour',
     placeholderData: keepPreviousData,
   });
-  // The chart by day stays visible until the hours are loaded.
+  // After a switch to hours, the chart by day stays visible until the hours are loaded.
   const bucket = selectedBucket === 'hour' && chosen === 'hour' && hours.isPending && !hours.isError ? 'day' : selectedBucket;
   const rows = bucket === 'hour' ? hours.data?.data : usage?.data;
   const chart =

@@ -34,7 +34,7 @@ export function Page() {
     queryFn: ({ signal }) => api.get<ConsoleUsageDays>(`/console/v1/usage/days?${query}`, { signal }),
     placeholderData: (before) => before,
   });
-  // The options of the model filter do not depend on the selected model and key.
+  // Models used in the range under any model and key: options of the model filter, and basis of the chart's colours.
   const { data: all } = useQuery({
     queryKey: [...BILLING_QUERY_KEY, 'usage-models', filter.from, filter.to],
     queryFn: async ({ signal }) => {
@@ -44,7 +44,6 @@ export function Page() {
     placeholderData: (before) => before,
   });
   const [list, setList] = useUrlChoice<RequestList>('list', REQUEST_LISTS);
-  // Retains the parameters for list and sort order.
   const show = (next: UsageFilter): void => navigate(`${PATHS.usage}?${withFilter(search, next)}`, { replace: true });
   const totals = days.data && usageTotals(days.data.data);
   return (
@@ -80,7 +79,7 @@ export function Page() {
   );
 }
 
-/** `FindRequest`: form of the usage page that opens one request by id. Responses contain the id in their body or headers. */
+/** Form that opens one request by id, which clients find in the response. */
 function FindRequest() {
   const [, navigate] = useLocation();
   const form = useFormMutation<{ id: string }>({ id: '' }, async ({ id }) => navigate(pathWithId(PATHS.usageRequest, id.trim())));

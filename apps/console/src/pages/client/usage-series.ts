@@ -1,6 +1,6 @@
 /**
- * Converts usage per day or hour to chart series by model, and to totals. The axis extends from the first to the last bucket (day or
- * hour) in which the charted measure is above 0. Models beyond the maximum share one series.
+ * Converts usage per day or hour to charts by model, and to totals. The axis of a chart extends from the first to the last bucket (day or
+ * hour) in which the charted measure is above 0.
  */
 import type { ConsoleUsageDays, ConsoleUsageHours } from '@inference/formats';
 import { bucketSeries, sum } from '../../features/account/daily-series.js';
@@ -11,7 +11,7 @@ export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
 
 interface UsageSeries {
   readonly name: string;
-  /** Values, in the order of the labels. */
+  /** One value per label. */
   readonly values: readonly number[];
   readonly colour: number;
 }
@@ -27,11 +27,11 @@ type UsageDay = ConsoleUsageDays['data'][number];
 type UsageHour = ConsoleUsageHours['data'][number];
 type ModelUsage = Omit<UsageHour, 'hour'>;
 
-/** Maximum number of series. If there are more models, those with the smallest totals share the last series. */
+/** Maximum number of series. If there are more models, those with the smallest totals share {@link OTHERS}. */
 export const MAX_SERIES = COLOUR_COUNT;
 export const OTHERS = 'Other models';
 
-/** Builds the chart by day. `models`: all models used in the date range, also those filtered out; they determine the colours. */
+/** `models` determine the colours: all models used in the date range, also those filtered out. */
 export function dailyChart(rows: readonly UsageDay[], measure: Measure, models: readonly string[] = modelsUsed(rows)): UsageChart {
   return chartOf(rows, measure, models, { of: ({ day }) => day, all: (from, to) => eachDay({ from, to }), label: shortDay });
 }
@@ -71,13 +71,13 @@ function chartOf<Row extends ModelUsage>(
   };
 }
 
-/** Returns the first and last day with usage; null without usage. */
+/** First and last day with usage; null without usage. */
 export function usedDays(rows: readonly UsageDay[]): DayRange | null {
   const [from, to] = rangeOf(rows.map(({ day }) => day));
   return from === undefined || to === undefined ? null : { from, to };
 }
 
-/** Returns the first and last bucket; undefined for an empty list. ISO 8601 texts sort by time. */
+/** First and last bucket, undefined for an empty list. ISO 8601 texts sort by time. */
 function rangeOf(buckets: readonly string[]): readonly [string | undefined, string | undefined] {
   const sorted = buckets.toSorted();
   return [sorted[0], sorted.at(-1)];
@@ -99,7 +99,6 @@ export function usageTotals(rows: readonly UsageDay[]): UsageTotals {
   };
 }
 
-/** Returns the models used in the range, sorted by name. */
 export function modelsUsed(rows: readonly ModelUsage[]): string[] {
   return [...new Set(rows.map((row) => row.model))].sort();
 }

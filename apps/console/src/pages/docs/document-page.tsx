@@ -57,7 +57,7 @@ interface LoadedDocumentProps {
 
 function LoadedDocument({ path, load }: LoadedDocumentProps) {
   const { data, error } = useQuery(documentQuery(path, load));
-  // After a deployment, the files of the previous release no longer exist. A retry therefore reloads the whole console.
+  // After a deployment, the files of the previous release no longer exist, so a retry reloads the whole console.
   if (error !== null) return <ErrorState level={1} subject="This document" error={error} onRetry={() => window.location.reload()} />;
   return data === undefined ? <PageSkeleton /> : <Document document={data} isIndex={path === PATHS.docs} />;
 }
@@ -125,7 +125,7 @@ function Contents({ contents }: { readonly contents: BuiltDocument['contents'] }
   );
 }
 
-/** `SearchResults`: sections of the documents that match a query. The index is loaded with the first search. */
+/** Sections of the documents that match a query. The index is loaded with the first search. */
 function SearchResults({ query }: { readonly query: string }) {
   const { data, error } = useQuery({
     queryKey: ['document-search'],

@@ -1,15 +1,11 @@
-/**
- * `excerpt` shortens a text to a passage around its first match.
- *
- * A module of its own, because tests cannot load the virtual module that the index imports.
- */
+/** `excerpt`: passage of a text around its first match. Separate from `search-index.ts`, whose virtual module tests cannot load. */
 
 /** Maximum characters of an excerpt. */
 const LENGTH = 180;
 /** Maximum characters before the first match. */
 const LEAD = 60;
 
-/** Excerpt of a text around the first matching word. */
+/** Without a match, the start of the text. `words` are in lower case. */
 export function excerpt(text: string, words: readonly string[]): string {
   const lower = text.toLowerCase();
   const positions = words.map((word) => lower.indexOf(word)).filter((position) => position >= 0);

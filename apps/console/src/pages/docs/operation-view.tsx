@@ -122,7 +122,7 @@ interface SchemaViewProps {
   readonly depth?: number;
 }
 
-/** `SchemaView`: members of an object with types and descriptions. Members that are objects can be expanded. */
+/** Members of an object with types and descriptions. Members that are objects can be expanded. */
 function SchemaView({ schema, schemas, depth = 0 }: SchemaViewProps) {
   const object = objectWithin(schema, schemas);
   if (object?.properties === undefined) return <p className="muted">{typeText(schema)}</p>;

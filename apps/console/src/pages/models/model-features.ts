@@ -1,12 +1,12 @@
 /** `featuresOf`: features of a model for its page, derived from the parameters that the model supports. */
-import { type CatalogueModel, pricesOf, readsImages } from '../../features/models/catalogue.js';
+import { pricesOf, readsImages, type ServedModel } from '../../features/models/served-models.js';
 
 export interface ModelFeature {
   readonly label: string;
   readonly supported: boolean;
 }
 
-type FeatureFacts = Pick<CatalogueModel, 'architecture' | 'metadata' | 'pricing' | 'supported_parameters'>;
+type FeatureFacts = Pick<ServedModel, 'architecture' | 'metadata' | 'pricing' | 'supported_parameters'>;
 
 export function featuresOf(model: FeatureFacts): readonly ModelFeature[] {
   const { model_type, sizes = [], max_images = 1, max_input_images: maxInputImages } = model.metadata;

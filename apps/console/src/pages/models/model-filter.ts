@@ -1,5 +1,5 @@
-/** `filterModels`: filter of the page `/models`. Pure. */
-import { type CatalogueModel, readsImages } from '../../features/models/catalogue.js';
+/** `filterModels`: search and type filter of the page `/models`. */
+import { readsImages, type ServedModel } from '../../features/models/served-models.js';
 
 /** `vision`: text models that read images. */
 export const MODEL_TYPES = ['all', 'text', 'vision', 'embedding', 'image'] as const;
@@ -11,7 +11,7 @@ interface ModelFilter {
 }
 
 /** Matching models, sorted by number of machines, descending. */
-export function filterModels(models: readonly CatalogueModel[], { search, type }: ModelFilter): CatalogueModel[] {
+export function filterModels(models: readonly ServedModel[], { search, type }: ModelFilter): ServedModel[] {
   const needle = search.trim().toLowerCase();
   return models
     .filter(

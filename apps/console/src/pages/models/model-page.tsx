@@ -5,8 +5,8 @@ import { Check, Minus } from 'lucide-react';
 import { useParams } from 'wouter';
 import { LoadedPage } from '../../api/loaded-page.js';
 import { useSession } from '../../api/session.js';
-import { type CatalogueModel, pricesOf, TYPE_LABELS, useCatalogue } from '../../features/models/catalogue.js';
-import { formatContext, formatDuration, formatUptime } from '../../features/models/model-figures.js';
+import { formatContext, formatLatency, formatUptime } from '../../features/models/model-figures.js';
+import { pricesOf, type ServedModel, TYPE_LABELS, useServedModels } from '../../features/models/served-models.js';
 import { decodePart } from '../../routing/decode-part.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatCount, formatRate, formatUsd, pluralize } from '../../ui/display/figures.js';
@@ -25,14 +25,14 @@ export function Page() {
       No machine serves “{id}” at the moment. Models come and go with the machines of the network.
     </EmptyState>
   );
-  const page = (models: readonly CatalogueModel[]) => {
+  const page = (models: readonly ServedModel[]) => {
     const model = models.find((one) => one.id === id);
     return model === undefined ? notServed : <Model model={model} />;
   };
-  return <LoadedPage query={useCatalogue()} subject="This model" notFound={notServed} page={page} />;
+  return <LoadedPage query={useServedModels()} subject="This model" notFound={notServed} page={page} />;
 }
 
-function Model({ model }: { readonly model: CatalogueModel }) {
+function Model({ model }: { readonly model: ServedModel }) {
   const { id, name, metadata } = model;
   const isSignedIn = useSession().state === 'signed-in';
   return (
@@ -92,7 +92,7 @@ function Model({ model }: { readonly model: CatalogueModel }) {
 const NOT_MEASURED = '–';
 const NO_REQUESTS = 'no requests in 24 hours';
 
-function Measurements({ model: { metadata, statistics } }: { readonly model: CatalogueModel }) {
+function Measurements({ model: { metadata, statistics } }: { readonly model: ServedModel }) {
   const { first_token_ms, tokens_per_second, duration_ms, uptime } = statistics;
   return (
     <Stats>
@@ -125,11 +125,11 @@ function Measurements({ model: { metadata, statistics } }: { readonly model: Cat
 }
 
 function DurationStat({ label, measured }: { readonly label: string; readonly measured: Percentiles | null }) {
-  const hint = measured === null ? NO_REQUESTS : `95% within ${formatDuration(measured.p95)}, ${pluralize(measured.requests, 'request')}`;
-  return <Stat label={label} value={measured === null ? NOT_MEASURED : formatDuration(measured.p50)} hint={hint} />;
+  const hint = measured === null ? NO_REQUESTS : `95% within ${formatLatency(measured.p95)}, ${pluralize(measured.requests, 'request')}`;
+  return <Stat label={label} value={measured === null ? NOT_MEASURED : formatLatency(measured.p50)} hint={hint} />;
 }
 
-function PriceFacts({ model }: { readonly model: CatalogueModel }) {
+function PriceFacts({ model }: { readonly model: ServedModel }) {
   const { input, cachedInput, output, image } = pricesOf(model);
   const { context_length, metadata } = model;
   const { max_image_tokens: imageTokens } = metadata;
@@ -152,7 +152,7 @@ function PriceFacts({ model }: { readonly model: CatalogueModel }) {
   );
 }
 
-function Features({ model }: { readonly model: CatalogueModel }) {
+function Features({ model }: { readonly model: ServedModel }) {
   return (
     <ul className="feature-list">
       {featuresOf(model).map(({ label, supported }) => (
@@ -168,7 +168,7 @@ function Features({ model }: { readonly model: CatalogueModel }) {
   );
 }
 
-function Machines({ model: { metadata } }: { readonly model: CatalogueModel }) {
+function Machines({ model: { metadata } }: { readonly model: ServedModel }) {
   const { provider_count, hardware_providers } = metadata;
   return (
     <div className="stack-small">
@@ -187,7 +187,7 @@ function Machines({ model: { metadata } }: { readonly model: CatalogueModel }) {
 
 const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
-/** `UptimeDays`: one bar per day. Height and colour show the share of checks at which the model was served. */
+/** One bar per day. Height and colour show the share of checks at which a machine served the model. */
 function UptimeDays({ uptime: { days, since } }: { readonly uptime: Uptime }) {
   return (
     <div className="stack-small">

@@ -1,5 +1,5 @@
 /** `modelSnippets`: example request to a model in curl, Python and JavaScript, for the endpoint of the model's type. */
-import type { CatalogueModel } from '../../features/models/catalogue.js';
+import type { ServedModel } from '../../features/models/served-models.js';
 
 export interface ModelSnippet {
   readonly id: 'curl' | 'python' | 'js';
@@ -21,7 +21,7 @@ interface Call {
   readonly js: string;
 }
 
-function callOf({ model_type, sizes }: CatalogueModel['metadata']): Call {
+function callOf({ model_type, sizes }: ServedModel['metadata']): Call {
   switch (model_type) {
     case 'text':
       return {
@@ -53,9 +53,9 @@ function callOf({ model_type, sizes }: CatalogueModel['metadata']): Call {
 }
 
 /** `base`: origin of the API, without `/v1`. */
-export function modelSnippets({ id, metadata }: Pick<CatalogueModel, 'id' | 'metadata'>, base: string): readonly ModelSnippet[] {
+export function modelSnippets({ id, metadata }: Pick<ServedModel, 'id' | 'metadata'>, base: string): readonly ModelSnippet[] {
   const { path, members, method, python, js } = callOf(metadata);
-  const text = JSON.stringify;
+  const literal = JSON.stringify;
   const all = Object.entries({ model: id, ...members });
   return [
     {
@@ -64,7 +64,7 @@ export function modelSnippets({ id, metadata }: Pick<CatalogueModel, 'id' | 'met
       code: `curl ${base}${path} \\
   -H "Authorization: Bearer ${KEY_PLACEHOLDER}" \\
   -H "Content-Type: application/json" \\
-  -d '${text(Object.fromEntries(all)).replaceAll("'", "'\\''")}'`,
+  -d '${literal(Object.fromEntries(all)).replaceAll("'", "'\\''")}'`,
     },
     {
       id: 'python',
@@ -75,7 +75,7 @@ from openai import OpenAI
 client = OpenAI(base_url="${base}/v1", api_key="${KEY_PLACEHOLDER}")
 
 answer = client.${method}(
-${all.map(([name, value]) => `    ${name}=${text(value)},`).join('\n')}
+${all.map(([name, value]) => `    ${name}=${literal(value)},`).join('\n')}
 )
 print(${python})`,
     },
@@ -88,7 +88,7 @@ import OpenAI from 'openai';
 const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${KEY_PLACEHOLDER}' });
 
 const answer = await client.${method}({
-${all.map(([name, value]) => `  ${name}: ${text(value)},`).join('\n')}
+${all.map(([name, value]) => `  ${name}: ${literal(value)},`).join('\n')}
 });
 console.log(${js});`,
     },

@@ -1,6 +1,7 @@
 /** `/models`: the models that are served now, with prices and measurements. Search and type are part of the URL. */
-import { type CatalogueModel, TYPE_LABELS, useCatalogue, VISION_LABEL } from '../../features/models/catalogue.js';
+
 import { MEASUREMENT_COLUMNS, PRICE_COLUMNS } from '../../features/models/model-columns.js';
+import { type ServedModel, TYPE_LABELS, useServedModels, VISION_LABEL } from '../../features/models/served-models.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { Pager, Table, usePages } from '../../ui/display/table.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
@@ -14,10 +15,10 @@ const PAGE_SIZE = 50;
 const COLUMNS = [...PRICE_COLUMNS, ...MEASUREMENT_COLUMNS];
 
 export function Page() {
-  const catalogue = useCatalogue();
+  const servedModels = useServedModels();
   const [search, setSearch] = useUrlText('search');
   const [type, setType] = useUrlChoice('type', MODEL_TYPES);
-  const all = catalogue.data;
+  const all = servedModels.data;
   const pages = usePages(all && filterModels(all, { search, type }), PAGE_SIZE);
   return (
     <>
@@ -50,20 +51,20 @@ export function Page() {
         </form>
       </search>
       <Card flush>
-        <Loaded query={catalogue} subject="The models">
+        <Loaded query={servedModels} subject="The models">
           <Table caption="Models" columns={COLUMNS} rows={pages.rows} rowKey={({ id }) => id} stacked empty={<NoModels all={all} />} />
           {pages.total > PAGE_SIZE ? <Pager {...pages} size={PAGE_SIZE} items="models" /> : null}
         </Loaded>
       </Card>
       <p className="muted small model-measures">
         First token and tokens per second: medians over settled requests of the last 24 hours, queue time included. Uptime: share of checks,
-        one per minute, at which a machine served the model. A dash means not measured yet.
+        one per minute, at which a machine served the model. A dash means no measurement.
       </p>
     </>
   );
 }
 
-function NoModels({ all }: { readonly all: readonly CatalogueModel[] | undefined }) {
+function NoModels({ all }: { readonly all: readonly ServedModel[] | undefined }) {
   if (all?.length === 0) return <EmptyState title="No models available">Models appear here when a machine serves them.</EmptyState>;
   return <EmptyState title="No models match">Change the search or the type above.</EmptyState>;
 }

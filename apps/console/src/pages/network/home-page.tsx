@@ -2,8 +2,8 @@
 import './home-page.css';
 import { Link, Redirect } from 'wouter';
 import { useSession } from '../../api/session.js';
-import { useCatalogue } from '../../features/models/catalogue.js';
 import { MEASUREMENT_COLUMNS, PRICE_COLUMNS } from '../../features/models/model-columns.js';
+import { useServedModels } from '../../features/models/served-models.js';
 import { PATHS, PROVIDER_GUIDE } from '../../routing/paths.js';
 import { Card } from '../../ui/display/page.js';
 import { Table } from '../../ui/display/table.js';
@@ -73,8 +73,10 @@ const SPEED = MEASUREMENT_COLUMNS.filter(({ key }) => key === 'speed');
 const COLUMNS = [...PRICE_COLUMNS, ...SPEED];
 
 function Prices() {
-  const catalogue = useCatalogue();
-  const rows = catalogue.data?.toSorted((one, other) => other.metadata.provider_count - one.metadata.provider_count).slice(0, MAX_MODELS);
+  const servedModels = useServedModels();
+  const rows = servedModels.data
+    ?.toSorted((one, other) => other.metadata.provider_count - one.metadata.provider_count)
+    .slice(0, MAX_MODELS);
   return (
     <Card
       title="Models and prices"
@@ -86,7 +88,7 @@ function Prices() {
       }
       flush
     >
-      <Loaded query={catalogue} subject="The models">
+      <Loaded query={servedModels} subject="The models">
         <Table
           caption="Prices of models"
           columns={COLUMNS}

@@ -1,6 +1,6 @@
 /**
- * `LiveVerification`: card of the home page that verifies the attestation record of one machine when the page opens. Responses are never
- * stored, so the card shows the machine's newest challenge response, which is public.
+ * `LiveVerification`: card of the home page that verifies the attestation record of one machine when the page opens. The public record
+ * contains the machine's signed answer to its newest challenge.
  */
 import type { ProviderSnapshot } from '@inference/formats';
 import { useEffect } from 'react';
@@ -39,7 +39,7 @@ export function LiveVerification() {
   );
 }
 
-/** Selects a machine: online first, then trust level hardware, then the most requests. Null: no machine is connected. */
+/** Selects an online machine if possible, of those one with trust level hardware, of those the one with the most requests. Null: none is connected. */
 export function machineToVerify(providers: readonly ProviderSnapshot[]): ProviderSnapshot | null {
   const rank = ({ status, trust_level }: ProviderSnapshot): number => (status === 'online' ? 2 : 0) + (trust_level === 'hardware' ? 1 : 0);
   const [first] = providers.toSorted(

@@ -166,7 +166,7 @@ function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
   );
 }
 
-/** Rows after these are combined into one row, unless only one row is left. */
+/** Maximum rows of their own. Two or more further rows are combined into one. */
 const MAX_ROWS = 8;
 
 function Bars({ rows }: { readonly rows: readonly Share[] }) {

@@ -82,7 +82,7 @@ function Verify({ id }: { readonly id: string }) {
   return (
     <Card
       title="Verify in this browser"
-      about="Downloads the record of this provider and recomputes every claim from its evidence. No data leaves your browser."
+      about="Downloads the record of this provider and recomputes its claims from the evidence, in your browser."
       actions={
         <Button
           kind="primary"
@@ -135,7 +135,7 @@ function RecordFacts({ record }: { readonly record: AttestationRecord }) {
   );
 }
 
-/** Shown instead of "passed" for a simulated machine, whose checks prove nothing. */
+/** Replaces "Passed" for a simulated machine, whose checks prove nothing. */
 const SIMULATED = { label: 'Simulated', tone: 'warn' } as const;
 
 function TrustParts({ record }: { readonly record: AttestationRecord }) {

@@ -4,7 +4,7 @@ import type { AttestationFeed } from '@inference/protocol';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 
-/** The coordinator caches statistics for one minute. With two requests per minute, new values appear within 30 seconds. */
+/** Half of the minute for which the coordinator caches statistics, so that new values appear within 30 seconds. */
 const STATS_MS = 30_000;
 
 export function useStats() {
@@ -36,7 +36,7 @@ export function useLeaderboard(metric: LeaderboardMetric, window: StatisticsWind
   });
 }
 
-/** Attestation feed reduced to one provider. Contains no record if the provider is not connected. */
+/** Attestation feed with the record of one provider. Has no record if the provider is not connected. */
 export function useFeedOf(providerId: string) {
   return useQuery({ queryKey: ['public', 'attestation', providerId], queryFn: ({ signal }) => downloadFeed(providerId, signal) });
 }

@@ -1,4 +1,4 @@
-/** Badge and texts for the status of providers, and display forms of codes and ids. */
+/** Badge and texts for the status of providers on public pages, and display forms of codes and ids. */
 import type { ProviderStatusCode } from '@inference/protocol';
 import { Badge } from '../../ui/display/page.js';
 import type { Tone } from '../../ui/feedback/note.js';
@@ -11,7 +11,11 @@ interface StatusText {
 
 const STATUSES: Readonly<Record<ProviderStatusCode, StatusText>> = {
   online: { label: 'Online', tone: 'good', meaning: 'Accepts requests.' },
-  away: { label: 'Away', tone: 'neutral', meaning: 'Paused by its owner or by its schedule.' },
+  away: {
+    label: 'Away',
+    tone: 'neutral',
+    meaning: 'Does not accept requests now: paused, outside its schedule, or its Mac is in use or on battery.',
+  },
   draining: { label: 'Draining', tone: 'neutral', meaning: 'Finishes running requests and accepts no new ones.' },
   untrusted: { label: 'Untrusted', tone: 'warn', meaning: 'Does not meet the trust requirements, so it gets no requests.' },
   below_min_trust_level: {

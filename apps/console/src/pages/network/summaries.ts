@@ -1,4 +1,4 @@
-/** Aggregates over the connected providers for the overview page. Pure. */
+/** Counts of connected providers by chip, state and model, for the overview page. */
 import type { ProviderSnapshot, Stats } from '@inference/formats';
 import { statusText } from './status-badges.js';
 
@@ -38,6 +38,7 @@ export function modelRows(stats: Pick<Stats, 'models' | 'providers'>): ModelRow[
     if (provider.trust_level !== 'hardware') continue;
     for (const model of provider.models) hardware.set(model, (hardware.get(model) ?? 0) + 1);
   }
+  // A connected provider may list a model without serving it now, so `hardware` may exceed the number of serving providers.
   return stats.models
     .map(({ id, providers }) => ({ model: id, providers, hardware: Math.min(providers, hardware.get(id) ?? 0) }))
     .sort((one, other) => other.providers - one.providers || one.model.localeCompare(other.model));

@@ -1,4 +1,4 @@
-/** Display texts for the parts of provider trust and for the reasons of failure. */
+/** Display texts for the trust checks of a provider, and for the reasons why a check did not pass. */
 import type { TrustPartName, TrustReason } from '@inference/protocol';
 
 export const PART_TEXTS: Readonly<Record<TrustPartName, { readonly label: string; readonly meaning: string }>> = {

@@ -12,7 +12,7 @@ import { CheckField, TextAreaField } from '../../ui/forms/field.js';
 import { useUrlText } from '../../ui/navigation/url-state.js';
 import { ModesHint } from './modes-hint.js';
 import { InputError, readInput } from './verify/read-input.js';
-import { type SavedVerification, useSaved } from './verify/use-saved.js';
+import { type SavedVerification, useSavedVerification } from './verify/use-saved-verification.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
 
@@ -96,10 +96,10 @@ export function Page() {
   );
 }
 
-/** Detects whether the input is a record, a saved response or a receipt, and verifies it. */
+/** Returns `verify`, which recognises a record, a saved response or a receipt and verifies the input, and the state of the result. */
 function useVerifier({ request, asOfChallenge }: { readonly request: string; readonly asOfChallenge: boolean }) {
   const { verification, start, clear: clearRecord } = useVerification();
-  const { saved, verify: verifySaved, clear: clearSaved } = useSaved();
+  const { saved, verify: verifySaved, clear: clearSaved } = useSavedVerification();
   const [problem, setProblem] = useState<string>();
   const isBusy = verification.state === 'opening' || verification.state === 'running' || saved.state === 'running';
 

@@ -104,7 +104,6 @@ function Organisations() {
 
 const PERMISSIONS = Object.keys(PERMISSION_LABELS) as Permission[];
 
-/** `RolesCard`: table of the permissions of each role. */
 function RolesCard() {
   const organisation = useOrganisation();
   return (

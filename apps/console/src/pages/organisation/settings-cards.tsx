@@ -112,7 +112,7 @@ function DeleteDialog({ organisation, onClose }: SettingsCardProps & { readonly 
   );
 }
 
-/** Returns a function to call after the membership ended: switches this tab to the personal account, and shows a message. */
+/** Returns a function that switches this tab to the personal account and shows a message, for use after the membership ended. */
 function useLeave(): (done: string) => Promise<void> {
   const switchAccount = useSwitchAccount();
   const refreshSession = useRefreshSession();

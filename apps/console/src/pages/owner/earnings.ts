@@ -35,7 +35,7 @@ export function forecastOf(rows: readonly EarningDay[], { to }: Pick<DayRange, '
   return Math.round((sumOf(complete).earned / days) * FORECAST_DAYS);
 }
 
-/** A series per machine, highest earnings first. At most `max` series: the last, {@link OTHERS}, then sums the other machines. */
+/** A series per machine, highest earnings first. Of more than `max` machines, the last series, {@link OTHERS}, sums the rest. */
 export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: number) {
   return dailySeries(rows, range, {
     group: ({ provider_id }) => provider_id,
@@ -61,7 +61,7 @@ function csvOf(rows: readonly (readonly (string | number)[])[]): string {
 
 function cell(value: string | number): string {
   if (typeof value === 'number') return String(value);
-  // Spreadsheets evaluate such text as a formula, unless an apostrophe precedes it.
+  // Spreadsheets evaluate text with one of these first characters as a formula. An apostrophe prevents this.
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,6 +1,4 @@
-/**
- * `/link`: the owner enters the code shown on a machine, reviews the request, and approves or denies it (RFC 8628, section 3.3).
- */
+/** `/link`: the owner enters the code shown on a machine, and approves or denies the link to the account (RFC 8628, section 3.3). */
 import { useLocation, useSearch } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
 import { Card, PageHeader } from '../../ui/display/page.js';

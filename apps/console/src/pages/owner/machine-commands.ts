@@ -1,4 +1,4 @@
-/** Texts, ids and times of owner commands, for `MachineControl`. */
+/** Texts and ids of the commands that owners send to machines from the console, and ends of pauses. */
 import type { ConsoleCommandOutcome, ConsoleCommandRefusal, ConsoleStoredCommand } from '@inference/formats';
 import type { OwnerAction } from '@inference/protocol';
 import { DisplayableError } from '../../ui/feedback/displayable-error.js';
@@ -21,6 +21,7 @@ const REFUSAL_TEXTS: Readonly<Record<ConsoleCommandRefusal, string>> = {
   other: 'The Mac refused the command for a reason that this console does not know.',
 };
 
+/** Error of a command that the machine refused. */
 export class RefusedCommand extends DisplayableError {
   readonly supportId = null;
   readonly displayText: string;
@@ -48,7 +49,7 @@ export class CommandIds {
     return this.#unanswered.id;
   }
 
-  /** Call when the machine has executed or refused the command. */
+  /** Call when the machine has executed or refused the command. The next choice then gets a new id. */
   answered(id: string): void {
     if (this.#unanswered?.id === id) this.#unanswered = null;
   }
@@ -68,13 +69,13 @@ const OUTCOME_TEXTS: Readonly<Record<Exclude<ConsoleCommandOutcome, 'refused'>, 
   done: 'Done',
   unsupported: 'Not sent: the agent on the Mac is too old.',
   not_linked: 'Not sent: the Mac is not signed in to this account.',
-  timeout: 'No answer: the Mac refuses the command as expired.',
-  disconnected: 'Not sent: the Mac was not connected.',
+  timeout: 'No answer in time: the Mac may or may not have executed the command.',
+  disconnected: 'No answer: the Mac was not connected, or lost the connection.',
   busy: 'Not sent: other commands awaited an answer.',
 };
 
 export function outcomeText(outcome: ConsoleStoredCommand['outcome'], refusal: ConsoleStoredCommand['refusal']): string {
-  if (outcome === null) return 'Unknown: the coordinator stopped before the answer.';
+  if (outcome === null) return 'No answer yet, or the coordinator stopped before the answer.';
   return outcome === 'refused' ? REFUSAL_TEXTS[refusal ?? 'other'] : OUTCOME_TEXTS[outcome];
 }
 

@@ -1,4 +1,4 @@
-/** `MachineControl`: pauses a connected machine and changes its schedule and models. Shows the settings that the machine reports. */
+/** `MachineControl`: cards with which an owner pauses a connected machine and changes its schedule and models. */
 import type { ConsoleCommandResult, ConsoleMachineControl, ConsoleMachineView } from '@inference/formats';
 import type { MachineSettings, OwnerAction } from '@inference/protocol';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -81,8 +81,8 @@ function ControlCard({ children }: { readonly children: React.ReactNode }) {
 /**
  * Returns a function that sends an action to the machine. Rejects with {@link RefusedCommand} if the machine refuses.
  *
- * `choice` identifies what the owner chose, by default through the action as JSON. A retry of the same choice reuses the command id.
- * Pauses pass their own `choice`, because the end time in the action differs at each retry.
+ * A retry with the same `choice` reuses the command id. Pauses pass their own `choice`, because the end time in the action differs at each
+ * retry.
  */
 function useSendCommand(providerId: string): (action: OwnerAction, choice?: string) => Promise<void> {
   const queryClient = useQueryClient();

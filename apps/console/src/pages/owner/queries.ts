@@ -9,16 +9,16 @@ import { machineRefreshMs } from '../../features/machines/machine-refresh.js';
 export const MACHINES_KEY = ['machines'] as const;
 export const EARNINGS_KEY = ['earnings'] as const;
 const MACHINES_PATH = '/console/v1/machines';
-/** Refresh intervals in milliseconds. */
-const LIVE_MS = 5000;
-const ONE_LIVE_MS = 3000;
+/** Refresh intervals in milliseconds: of the list, of one machine, of earnings. */
+const LIST_MS = 5000;
+const MACHINE_MS = 3000;
 const EARNINGS_MS = 30_000;
 
 export function useMachines() {
   return useQuery({
     queryKey: [...MACHINES_KEY, 'list'],
     queryFn: ({ signal }) => api.get<ConsoleMachineList>(MACHINES_PATH, { signal }),
-    refetchInterval: LIVE_MS,
+    refetchInterval: LIST_MS,
   });
 }
 
@@ -34,7 +34,7 @@ export function useMachine(id: string) {
   return useQuery({
     queryKey: machineKey(id),
     queryFn: ({ signal }) => api.get<ConsoleMachineView>(machinePath(id), { signal }),
-    refetchInterval: ({ state }) => machineRefreshMs(state.error, ONE_LIVE_MS),
+    refetchInterval: ({ state }) => machineRefreshMs(state.error, MACHINE_MS),
   });
 }
 
@@ -55,11 +55,10 @@ export function deviceCodePath(code: string): string {
   return `/console/v1/device-codes/${encodeURIComponent(code)}`;
 }
 
-export function useDeviceCode(code: string | null) {
+export function useDeviceCode(code: string) {
   return useQuery({
     queryKey: ['device-code', code],
-    queryFn: ({ signal }) => api.get<ConsoleDeviceCode>(deviceCodePath(code ?? ''), { signal }),
-    enabled: code !== null,
+    queryFn: ({ signal }) => api.get<ConsoleDeviceCode>(deviceCodePath(code), { signal }),
     staleTime: 0,
     gcTime: 0,
     // The coordinator counts each lookup of an unknown code as a guess.

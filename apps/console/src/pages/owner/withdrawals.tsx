@@ -1,4 +1,4 @@
-/** Cards of the earnings page: `Withdraw` requests a withdrawal and sets up payouts; `WithdrawalHistory` lists withdrawals. */
+/** Cards of the earnings page: `Withdraw` to request a withdrawal and set up payouts, and `WithdrawalHistory`. */
 import type { ConsoleBalance, ConsolePayoutAccount, ConsoleWithdrawal } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

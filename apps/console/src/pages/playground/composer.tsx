@@ -9,14 +9,14 @@ import { type Attachments, pastedImages } from './attachments/use-attachments.js
 interface ComposerProps {
   readonly label: string;
   readonly placeholder: string;
-  readonly send: string;
+  readonly sendLabel: string;
   readonly text: string;
   readonly onText: (text: string) => void;
   /** The input, which receives the focus after sending and stopping. */
   readonly input: { current: HTMLTextAreaElement | null };
   /** Images of the message. Absent: the message has text only. */
   readonly attachments?: Attachments;
-  /** Reason why no image can be attached, if any. */
+  /** Reason why no image can be attached. Null: images can be attached. */
   readonly imageRefusal?: string | null;
   readonly busy: boolean;
   /** Disables sending, but not typing. */
@@ -27,7 +27,7 @@ interface ComposerProps {
 }
 
 export function Composer(props: ComposerProps) {
-  const { label, placeholder, send, text, onText, input, attachments, imageRefusal = null, busy, disabled, onSend, onStop } = props;
+  const { label, placeholder, sendLabel, text, onText, input, attachments, imageRefusal = null, busy, disabled, onSend, onStop } = props;
   const refusalId = useId();
   const [isDropTarget, setDropTarget] = useState(false);
   const isEmpty = text.trim() === '' && (attachments === undefined || attachments.images.length === 0);
@@ -95,7 +95,7 @@ export function Composer(props: ComposerProps) {
           </Button>
         ) : (
           <Button type="submit" kind="primary" disabled={cannotSend} icon={<ArrowUp size={16} aria-hidden="true" />}>
-            {send}
+            {sendLabel}
           </Button>
         )}
       </div>
@@ -182,7 +182,7 @@ interface AttachButtonProps {
   readonly onFiles: (files: readonly File[]) => void;
 }
 
-/** `AttachButton`: opens the file picker for images. On phones, the picker offers the camera and the photo library. */
+/** Opens the file picker for images. */
 function AttachButton({ refusalId, onFiles }: AttachButtonProps) {
   const input = useRef<HTMLInputElement>(null);
   return (

@@ -65,7 +65,6 @@ export function Page() {
   );
 }
 
-/** `PlainModeNote`: explains why the playground uses plain mode and not the end-to-end mode. */
 function PlainModeNote() {
   return (
     <Note title="The coordinator sees what you send here">

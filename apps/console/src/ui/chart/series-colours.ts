@@ -1,4 +1,4 @@
-/** `seriesColours`: assigns chart colours by series id. Up to five series have the same colours under every filter. Pure. */
+/** `seriesColours`: assigns chart colours by series id. On a page with at most five series, each keeps its colour under every filter. */
 
 /** Number of `--chart-N` colours in the style sheet. */
 export const COLOUR_COUNT = 6;
@@ -9,7 +9,7 @@ export const OTHERS_COLOUR = COLOUR_COUNT;
  * Colour numbers by series id, from 1.
  *
  * @param shown Ids of the series in the chart. The colours of up to `COLOUR_COUNT` are distinct.
- * @param all Ids of all series that the page can show under any filter. They determine the preferred colours.
+ * @param all Ids of all series that the page can show under any filter, which determine the preferred colours.
  */
 export function seriesColours(shown: readonly string[], all: readonly string[]): ReadonlyMap<string, number> {
   const preferred = assign([...new Set([...all, ...shown])].sort(), hashOf);
@@ -17,20 +17,20 @@ export function seriesColours(shown: readonly string[], all: readonly string[]):
   return assign([...shown].sort(), (id) => (preferred.get(id) ?? 1) - 1);
 }
 
-/** Gives each id its preferred slot, or the next free slot. Ids beyond the slots get the last colour. */
-function assign(ids: readonly string[], preferredSlot: (id: string) => number): Map<string, number> {
-  const slots = COLOUR_COUNT - 1;
+/** Gives each id the colour of its preferred index, or the next free one. Without a free one, ids get {@link OTHERS_COLOUR}. */
+function assign(ids: readonly string[], preferredIndex: (id: string) => number): Map<string, number> {
+  const count = COLOUR_COUNT - 1;
   const taken = new Set<number>();
   const colours = new Map<string, number>();
   for (const id of ids) {
-    if (taken.size === slots) {
+    if (taken.size === count) {
       colours.set(id, OTHERS_COLOUR);
       continue;
     }
-    let slot = preferredSlot(id) % slots;
-    while (taken.has(slot)) slot = (slot + 1) % slots;
-    taken.add(slot);
-    colours.set(id, slot + 1);
+    let index = preferredIndex(id) % count;
+    while (taken.has(index)) index = (index + 1) % count;
+    taken.add(index);
+    colours.set(id, index + 1);
   }
   return colours;
 }

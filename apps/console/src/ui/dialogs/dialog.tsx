@@ -1,4 +1,4 @@
-/** Modal dialogs. They trap the focus, restore the focus on close, and close on Escape. */
+/** Modal dialogs: `Dialog`, `ConfirmDialog` for a decision, and `FormDialog` with a form. They trap the focus and close on Escape. */
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { useMutation } from '@tanstack/react-query';
 import { X } from 'lucide-react';
@@ -55,7 +55,7 @@ interface ConfirmDialogProps extends Omit<DialogProps, 'description'> {
   readonly onConfirm: () => Promise<unknown>;
 }
 
-/** Dialog that asks for confirmation of an action. Stays open and shows the error if the action fails. */
+/** Stays open and shows the error if the confirmed action fails. */
 export function ConfirmDialog({ confirm, errorTitle, onBack, children, onConfirm, ...dialog }: ConfirmDialogProps) {
   const { mutate, isPending, error } = useMutation({ mutationFn: onConfirm, onSuccess: dialog.onClose });
   return (

@@ -13,14 +13,14 @@ export function formatUsd(microUsd: number): string {
   return `${negative ? '−' : ''}$${dollars}.${digits}`;
 }
 
-/** Amounts of one dollar and more are rounded towards zero to whole cents. Smaller amounts show all digits. */
+/** Like {@link formatUsd}, but rounds amounts of one dollar and more towards zero to whole cents. */
 export function formatUsdRounded(microUsd: number): string {
   return formatUsd(Math.abs(microUsd) < 1_000_000 ? microUsd : Math.trunc(microUsd / 10_000) * 10_000);
 }
 
 interface MoneyProps {
   readonly microUsd: number;
-  /** Whole cents from one dollar on, for large figures and columns. The tooltip shows the exact amount. */
+  /** See {@link formatUsdRounded}. The tooltip shows the exact amount. */
   readonly rounded?: boolean;
 }
 
@@ -50,7 +50,7 @@ export function pluralize(value: number, singular: string, plural = `${singular}
   return `${formatCount(value)} ${value === 1 ? singular : plural}`;
 }
 
-/** Formats a rate, such as tokens per second, with at most one decimal place. */
+/** Formats a rate, such as tokens per second: below 100 with one decimal place. */
 export function formatRate(value: number): string {
   return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
 }
@@ -106,7 +106,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
   const date = new Date(at);
   useTick(as === 'relative');
   if (Number.isNaN(date.getTime())) return <span>unknown</span>;
-  const text = as === 'relative' ? relative(date.getTime() - Date.now()) : FORMATS[as].format(date);
+  const text = as === 'relative' ? formatRelative(date.getTime() - Date.now()) : FORMATS[as].format(date);
   return (
     <time dateTime={date.toISOString()} title={EXACT.format(date)}>
       {text}
@@ -115,7 +115,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
 }
 
 /** Formats a relative time: "3 minutes ago", "in 2 hours", "now". `ms` is negative for the past. */
-function relative(ms: number): string {
+function formatRelative(ms: number): string {
   const seconds = Math.round(ms / 1000);
   for (const [unit, length] of RELATIVE_UNITS) {
     if (Math.abs(seconds) >= length) return RELATIVE.format(Math.trunc(seconds / length), unit);

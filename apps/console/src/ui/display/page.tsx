@@ -1,4 +1,4 @@
-/** Elements of pages: `PageHeader`, `Card`, `Stats`, `Badge`, `Facts`. */
+/** Elements of pages: header, card, figures (`Stats`, `Stat`), badge, and labelled facts (`Facts`, `Fact`). */
 import { type ReactNode, useId } from 'react';
 import type { Tone } from '../feedback/note.js';
 import { Skeleton } from '../feedback/placeholders.js';
@@ -24,7 +24,7 @@ export function PageHeader({ title, about, actions }: PageHeaderProps) {
 
 interface CardProps {
   readonly title?: ReactNode;
-  /** Short text below the title. */
+  /** Short text below the title. Needs a title or actions. */
   readonly about?: ReactNode;
   /** Buttons or choices at the end of the heading. */
   readonly actions?: ReactNode;
@@ -102,7 +102,7 @@ export function Facts({ children }: { readonly children: ReactNode }) {
   return <dl className="facts">{children}</dl>;
 }
 
-/** `children`: undefined or null while loading. */
+/** Shows a placeholder if `children` is undefined or null. */
 export function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }) {
   return (
     <>

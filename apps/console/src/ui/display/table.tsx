@@ -134,7 +134,6 @@ interface LoadMoreProps {
   readonly list: { readonly hasNextPage: boolean; readonly isFetchingNextPage: boolean; readonly fetchNextPage: () => unknown };
 }
 
-/** Button below a list for the next page; not rendered on the last page. */
 function LoadMore({ list }: LoadMoreProps) {
   if (!list.hasNextPage) return null;
   return (
@@ -170,6 +169,7 @@ export function TableCard<Row>({ title, about, actions, list, subject, children,
   );
 }
 
+/** One page of a list. `first` (index of its first row) and `page` count from 0. */
 interface PageOfRows<Row> {
   readonly rows: readonly Row[] | undefined;
   readonly first: number;
@@ -179,7 +179,7 @@ interface PageOfRows<Row> {
   readonly go: (page: number) => void;
 }
 
-/** Client-side pagination: returns one page of `rows`. If the list becomes shorter than the page's start, returns the last page. */
+/** Divides `rows` into pages, and returns the last page if the list no longer reaches the requested one. */
 export function usePages<Row>(rows: readonly Row[] | undefined, size: number): PageOfRows<Row> {
   const [requested, go] = useState(0);
   const total = rows?.length ?? 0;

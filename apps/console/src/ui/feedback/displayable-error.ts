@@ -1,4 +1,4 @@
-/** Base class of errors with a separate text for the user. Of other errors, the console shows `message`. */
+/** Base class of errors with a text for the user other than `message`. */
 export abstract class DisplayableError extends Error {
   /** Text for the user, with advice if there is any. */
   abstract readonly displayText: string;

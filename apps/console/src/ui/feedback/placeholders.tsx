@@ -34,7 +34,7 @@ interface SkeletonProps {
   readonly height?: string;
 }
 
-/** Bar with the final size of the content, to avoid layout shifts. Hidden from screen readers, so the parent must set `aria-busy`. */
+/** Bar with the final size of the content, to avoid layout shifts. Hidden from screen readers. */
 export function Skeleton({ width = '100%', height = '1em' }: SkeletonProps) {
   return <span className="skeleton" style={{ width, height }} aria-hidden="true" />;
 }

@@ -1,4 +1,4 @@
-/** Text with a copy button, which announces the copy. If the browser forbids copying, the text is selected instead. */
+/** `CopyField`: text with a copy button. If the browser forbids copying, selects the text. `CopyButton` and `useCopy`: parts of it for other pages. */
 import { Check, Copy } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from './button.js';

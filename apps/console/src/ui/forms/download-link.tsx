@@ -1,4 +1,4 @@
-/** A link that looks like a button and downloads a file from the coordinator. */
+/** `DownloadLink`: link that looks like a button and downloads a file from the coordinator. */
 import { Download } from 'lucide-react';
 import type { ReactNode } from 'react';
 

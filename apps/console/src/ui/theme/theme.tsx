@@ -26,7 +26,7 @@ export function ThemeProvider({ children }: { readonly children: ReactNode }) {
   }, []);
   const state = useMemo((): ThemeState => {
     const choose = (next: ThemeChoice): void => {
-      apply(next);
+      applyAndStore(next);
       setChoice(next);
     };
     return { choice, theme: choice === 'system' ? (systemIsDark ? 'dark' : 'light') : choice, choose };
@@ -46,7 +46,7 @@ function readChoice(): ThemeChoice {
   return theme === 'light' || theme === 'dark' ? theme : 'system';
 }
 
-function apply(choice: ThemeChoice): void {
+function applyAndStore(choice: ThemeChoice): void {
   const { dataset } = document.documentElement;
   if (choice === 'system') delete dataset.theme;
   else dataset.theme = choice;

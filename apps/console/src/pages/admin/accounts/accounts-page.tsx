@@ -1,4 +1,4 @@
-/** `/admin/accounts`: list of accounts, with a search by part of a name or email address. */
+/** `/admin/accounts`: list of accounts, with a search by name, email address or id. */
 import type { AdminAccount } from '@inference/formats';
 import { useDeferredValue, useState } from 'react';
 import { Link } from 'wouter';

@@ -21,7 +21,7 @@ interface WithdrawalTableProps {
 }
 
 type End = 'paid' | 'rejected' | 'transfer';
-/** End of a withdrawal that the operator chose and must confirm. */
+/** End of a withdrawal that the operator has chosen and not yet confirmed. */
 interface PendingEnd {
   readonly end: End;
   readonly withdrawal: ConsoleWithdrawal;

@@ -106,7 +106,7 @@ interface ExcludedRow {
   readonly by: 'Operator' | 'Reputation';
   readonly why: string;
   readonly since: string | number | null;
-  /** Milliseconds since 1970, or text about the event that ends the exclusion. */
+  /** Milliseconds since 1970, or the event that ends the exclusion. */
   readonly until: number | string;
 }
 

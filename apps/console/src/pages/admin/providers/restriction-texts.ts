@@ -9,7 +9,7 @@ export function restrictionReason({ reason, detail }: Pick<Reputation, 'reason' 
   return [reason === null ? null : humanizeCode(reason), detail].filter((text) => text !== null).join(': ');
 }
 
-/** End of the restriction, in milliseconds since 1970. Null on probation, which began at `until` and ends with a verified response. */
+/** End of the restriction, in milliseconds since 1970. Null on probation: it begins at `until`, and has no fixed end. */
 export function restrictionEnd({ state, until }: Pick<Reputation, 'state' | 'until'>): number | null {
   return state === 'on_probation' ? null : until;
 }

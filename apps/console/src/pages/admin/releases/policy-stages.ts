@@ -9,7 +9,7 @@ export function formatStages(stages: Stages): string {
   return stages.map(({ percent, soak_minutes, min_machines }) => `${percent} ${soak_minutes} ${min_machines}`).join('\n');
 }
 
-/** Parses the lines, except empty ones. A string is a message for the user about the first invalid line. */
+/** Returns the stages, or a string: the message for the user about invalid text. Ignores empty lines. */
 export function parseStages(text: string): Stages | string {
   const stages: Stages = [];
   for (const line of text.split('\n').map((one) => one.trim())) {

@@ -9,7 +9,7 @@ import { type Column, Table } from '../../../ui/display/table.js';
 import { Note, Progress } from '../../../ui/feedback/note.js';
 import { Button } from '../../../ui/forms/button.js';
 import { rolloutPath, useToastAndRefetch } from '../queries.js';
-import { ACTS, actsOf, cohortText, MEASURES, partText, STATES, VERDICTS } from './rollout-texts.js';
+import { ACTS, actsOf, COMPARISON_RESULTS, cohortText, MEASURES, STATES, sideText } from './rollout-texts.js';
 
 interface RolloutCardProps {
   readonly rollout: AdminRollout;
@@ -132,11 +132,11 @@ function RolloutActs({ rollout }: { readonly rollout: AdminRollout }) {
 const COLUMNS: readonly Column<RolloutComparison>[] = [
   { key: 'measure', header: 'Measure', rowHeader: true, cell: ({ measure }) => MEASURES[measure] },
   { key: 'cohort', header: 'Among', cell: (row) => <span className="breakable">{cohortText(row)}</span> },
-  { key: 'updated', header: 'Updated', numeric: true, cell: (row) => partText(row, row.updated) },
-  { key: 'others', header: 'Others', numeric: true, cell: (row) => partText(row, row.others) },
+  { key: 'updated', header: 'Updated', numeric: true, cell: (row) => sideText(row, row.updated) },
+  { key: 'others', header: 'Others', numeric: true, cell: (row) => sideText(row, row.others) },
   {
     key: 'verdict',
     header: 'Result',
-    cell: ({ verdict }) => <Badge tone={VERDICTS[verdict].tone}>{VERDICTS[verdict].label}</Badge>,
+    cell: ({ verdict }) => <Badge tone={COMPARISON_RESULTS[verdict].tone}>{COMPARISON_RESULTS[verdict].label}</Badge>,
   },
 ];

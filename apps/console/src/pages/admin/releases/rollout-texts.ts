@@ -1,4 +1,4 @@
-/** Texts for states, measures, results and operator actions of rollouts, on the releases page. */
+/** Texts of the releases page about rollouts: states, operator actions, and comparisons of updated machines with others. */
 import type { AdminRollout, RolloutAct, RolloutComparison, RolloutMeasure, RolloutState } from '@inference/formats';
 import { formatCount, formatShare, pluralize } from '../../../ui/display/figures.js';
 import type { Tone } from '../../../ui/feedback/note.js';
@@ -18,15 +18,15 @@ export const MEASURES: Readonly<Record<RolloutMeasure, string>> = {
   slower: 'Relative speed',
 };
 
-export const VERDICTS: Readonly<Record<RolloutComparison['verdict'], { readonly label: string; readonly tone: Tone }>> = {
+export const COMPARISON_RESULTS: Readonly<Record<RolloutComparison['verdict'], { readonly label: string; readonly tone: Tone }>> = {
   good: { label: 'No difference', tone: 'good' },
   concern: { label: 'Possibly worse', tone: 'warn' },
   worse: { label: 'Worse', tone: 'bad' },
   not_enough_data: { label: 'Not enough data', tone: 'neutral' },
 };
 
-/** Figure of one side of a comparison (updated or other machines): `3 of 20 (15%)`, or the relative speed. */
-export function partText({ measure }: RolloutComparison, { bad, count, machines, value }: RolloutComparison['updated']): string {
+/** Figure of one side of a comparison (updated or other machines): `3 of 20 (15%)`, or for speed `98% (20 machines)`. */
+export function sideText({ measure }: RolloutComparison, { bad, count, machines, value }: RolloutComparison['updated']): string {
   if (value === null) return '—';
   if (measure === 'slower') return `${formatShare(value)} (${pluralize(machines, 'machine')})`;
   return `${formatCount(bad)} of ${formatCount(count)} (${formatShare(value)})`;

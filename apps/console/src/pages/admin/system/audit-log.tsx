@@ -1,4 +1,4 @@
-/** `AuditLog`: table of operator actions, newest first, about one subject or all. Used by several pages for operators. */
+/** `AuditLog`: table of operator actions, newest first, about one subject or all. */
 import type { AdminAction } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';

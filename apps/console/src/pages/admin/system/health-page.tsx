@@ -71,7 +71,7 @@ function Readiness({ health }: HealthProps) {
   return (
     <Note tone="bad" title={health.ready ? 'The ledger does not balance' : 'Not accepting requests'}>
       {health.ready ? (
-        <p>See below, and run “npm run ledger-check” for a full check.</p>
+        <p>See below, and run “inference-coordinator ledger-check” for a full check.</p>
       ) : (
         <p>{REASONS[health.reason ?? ''] ?? humanizeCode(health.reason ?? 'unknown')}</p>
       )}

@@ -1,4 +1,4 @@
-/** `healthCharts`: converts the health history to charts. Intervals without figures are gaps and not zeros. Pure. */
+/** `healthCharts`: converts the health history to charts. Intervals without figures are gaps and not zeros. */
 import type { AdminHealthHistory, AdminHealthPoint } from '@inference/formats';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
 import { formatDuration, formatShort, formatUsd } from '../../../ui/display/figures.js';
@@ -16,7 +16,7 @@ export interface HealthChart {
 const MAX_CODES = 5;
 const OTHER_ERRORS = 'Other errors';
 
-/** Colour numbers by label. Failures get a warm colour. */
+/** Colour numbers by label of the series. */
 const REQUEST_COLOURS: Readonly<Record<string, number>> = { Delivered: 1, Failed: 3, Refused: 4, Cancelled: 2 };
 
 function colourOf(label: string): { readonly colour?: number } {
@@ -101,7 +101,7 @@ export function healthCharts({ data }: AdminHealthHistory): readonly HealthChart
   ];
 }
 
-/** Functions that read the values of series from a point, by label of the series. */
+/** Key: label of a series. Value: reads the series' value from a point of the history. */
 type Readers = Record<string, (point: AdminHealthPoint) => number>;
 
 /** A series for each frequent error code, and a last series for all other codes. */

@@ -1,4 +1,4 @@
-/** `CheckItem`: list item for one verified claim, with name, value, result and explanation. */
+/** `CheckItem`: list item for one claim or trust check, with name, value, result and explanation. */
 import { CircleCheck, CircleDashed, CircleX, type LucideIcon, MessageSquareQuote } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Badge } from '../../../ui/display/page.js';

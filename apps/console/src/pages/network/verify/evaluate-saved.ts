@@ -1,4 +1,4 @@
-/** Verifies a saved response or receipt against the machine's attestation record. The report also lists checks that could not run. Pure. */
+/** Verifies a saved response or receipt against the machine's attestation record. The report also lists checks that could not run. */
 import type { AttestationFeed, EnclaveEvidence, Receipt } from '@inference/protocol';
 import {
   type AnswerVerdict,
@@ -22,13 +22,13 @@ interface SavedAnswer {
   readonly answer: HttpAnswer;
   /** Request body, empty if unknown. */
   readonly request: string;
-  /** Pasting may change white space at the end of a body. Files are exact. */
+  /** Whether the answer was pasted, which may change white space at the end of its body. */
   readonly isPasted: boolean;
   /** Feed with the attestation record of the machine that `X-Provider-Id` names. Has no record if the machine is not connected. */
   readonly feed: AttestationFeed;
 }
 
-/** `now` in milliseconds. Throws `FeedError` for an invalid feed. */
+/** Returns the report. `now` in milliseconds. Throws `FeedError` for an invalid feed. */
 export function evaluateSavedAnswer({ answer, request, isPasted, feed }: SavedAnswer, now: number): AnswerReportProps {
   const headers = Object.fromEntries(answer.headers);
   const body = isPasted ? restoredBody(answer) : answer.body;
@@ -59,7 +59,7 @@ export function evaluateSavedAnswer({ answer, request, isPasted, feed }: SavedAn
   };
 }
 
-/** `now` in milliseconds. Throws `FeedError` for an invalid feed. */
+/** Returns the report. `now` in milliseconds. Throws `FeedError` for an invalid feed. */
 export function evaluateSavedReceipt(
   { saved, request, feed }: { readonly saved: SavedReceipt; readonly request: string; readonly feed: AttestationFeed },
   now: number,
@@ -107,8 +107,8 @@ function toCompare({ endpoint, client_nonce: nonce }: Receipt): string {
 const NEEDS_RECORD: ReadonlySet<string> = new Set(['provider_key', 'provider_record', 'provider_headers']);
 
 /**
- * Checks for a response whose record is missing. The remaining check `receipt_key` binds the response's key to the provider id in the
- * receipt. The header must therefore have the same provider id.
+ * Checks for a response whose record is missing. `receipt_key` still proves that the response's key belongs to the provider id in the
+ * receipt, so an additional check compares that id with the header.
  */
 function withoutRecord({ checks, receipt }: AnswerVerdict, providerId: string | undefined): readonly Check[] {
   const possible = checks.filter(({ name }) => !NEEDS_RECORD.has(name));
@@ -121,7 +121,7 @@ function withoutRecord({ checks, receipt }: AnswerVerdict, providerId: string | 
 
 type Result = Pick<AnswerReportProps, 'verdict' | 'about' | 'lines'>;
 
-/** Verdict and text from all checks. `enclave` null: the machine was not verified. */
+/** `enclave` null: no attestation record of the machine was verified. */
 function resultOf(checks: readonly Check[], enclave: EnclaveEvidence | null, what: 'answer' | 'receipt'): Result {
   const lines: CheckLine[] = checks.map(({ result, explanation }) => ({ ok: result === 'ok', text: explanation }));
   if (lines.some(({ ok }) => !ok)) return { verdict: 'failed', about: `Do not rely on this ${what}: at least one check failed.`, lines };

@@ -13,14 +13,14 @@ export type VerifyInput =
   | { readonly kind: 'receipt'; readonly value: unknown }
   | { readonly kind: 'answer'; readonly answer: HttpAnswer };
 
-/** Error of input that cannot be verified. The message, for the user, gives problem and remedy. */
+/** Error of input that cannot be verified. The message is for the user. */
 export class InputError extends Error {}
 
-/** Throws {@link InputError}. */
+/** Returns the recognised kind and content. Does not verify or validate members. Throws {@link InputError} for unusable input. */
 export function readInput(bytes: Uint8Array): VerifyInput {
   const text = new TextDecoder().decode(bytes);
   const start = text.trimStart();
-  if (start === '') throw new InputError('It is empty.');
+  if (start === '') throw new InputError('The input is empty.');
   if (/^HTTP\//.test(start)) return { kind: 'answer', answer: httpAnswer(bytes.subarray(bytes.findIndex((byte) => byte > SPACE))) };
   if (/^[<>*] /.test(start))
     throw new InputError('This is output of curl -v, which marks every line. Request the answer again with curl -i.');
@@ -35,7 +35,7 @@ export function readInput(bytes: Uint8Array): VerifyInput {
   return { kind: 'record', value };
 }
 
-/** Copy of `E2E_RESPONSE_CONTENT_TYPE`, because the protocol package is too large to load with the page. */
+/** Copy of the protocol package's `E2E_RESPONSE_CONTENT_TYPE`. The package is too large to load with the page. */
 const SEALED_ANSWER = 'application/vnd.inference.sealed-response';
 const LF = 0x0a;
 const CR = 0x0d;
@@ -48,7 +48,7 @@ function jsonOf(text: string): unknown {
     return JSON.parse(text);
   } catch {
     throw new InputError(
-      'It is not JSON, and does not start with “HTTP/” as an answer with its headers does. Copy the whole text, from its first character to its last.',
+      'The input is not JSON, and does not start with “HTTP/” as an answer with its headers does. Copy the whole text, from its first character to its last.',
     );
   }
 }
@@ -68,7 +68,7 @@ function httpAnswer(bytes: Uint8Array): HttpAnswer {
   if (startsWithStatusLine(body)) return httpAnswer(body);
   const [statusLine = '', ...lines] = head.split(/\r?\n/);
   const status = Number(/^HTTP\/[\d.]+ (\d{3})/.exec(statusLine)?.[1] ?? Number.NaN);
-  if (Number.isNaN(status)) throw new InputError(`Its first line is no status line of HTTP: “${statusLine.slice(0, 80)}”.`);
+  if (Number.isNaN(status)) throw new InputError(`The first line is no status line of HTTP: “${statusLine.slice(0, 80)}”.`);
   const headers = headersOf(lines);
   if (status !== 200) throw new InputError(`This is an answer with status ${status}. Machines sign answers with status 200 only.`);
   const contentType = headers.get('content-type') ?? '';
@@ -86,7 +86,7 @@ function startsWithStatusLine(bytes: Uint8Array): boolean {
   return /^HTTP\/[\d.]+ \d{3}/.test(new TextDecoder().decode(bytes.subarray(0, 16)));
 }
 
-/** Splits at the first empty line. */
+/** Splits at the first empty line. Without one, the body is empty. */
 function splitHead(bytes: Uint8Array): { readonly head: string; readonly body: Uint8Array } {
   const decode = (end: number): string => new TextDecoder().decode(bytes.subarray(0, end));
   for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {

@@ -10,23 +10,26 @@ import { CheckItem } from './check-item.js';
 import { passedTone, stageOutcome } from './stage-outcome.js';
 import type { RecordProgress } from './use-verification.js';
 
-/** Length of `VERIFICATION_STAGES`. A constant, because the verifier package is loaded only on first use. */
-const STAGES = 4;
+/** Length of `VERIFICATION_STAGES` in the verifier package, which is loaded only on first use. */
+const STAGE_COUNT = 4;
 
 export function RecordFindings({ progress }: { readonly progress: RecordProgress }) {
   const { record, anchor, stages, verdict } = progress;
-  // `mda_verified`: the record claims Apple's device attestation. `maker`: chains must end at Apple's pinned root.
-  const isCertified = record.mda_verified && !record.simulated && anchor === 'maker';
+  // `mda_verified`: the record claims Apple's Managed Device Attestation.
+  const claimsAppleCertificate = record.mda_verified && !record.simulated && anchor === 'apple';
   return (
     <div>
       {verdict === null ? (
-        <Progress label={`Checking, step ${Math.min(STAGES, stages.length + 1)} of ${STAGES}…`} value={stages.length / STAGES} />
+        <Progress
+          label={`Checking, step ${Math.min(STAGE_COUNT, stages.length + 1)} of ${STAGE_COUNT}…`}
+          value={stages.length / STAGE_COUNT}
+        />
       ) : (
         <Outcome progress={progress} />
       )}
       <div className="stages">
         {stages.map((stage) => (
-          <Stage key={stage.stage} stage={stage} isCertified={isCertified} />
+          <Stage key={stage.stage} stage={stage} claimsAppleCertificate={claimsAppleCertificate} />
         ))}
       </div>
     </div>
@@ -77,14 +80,14 @@ const OUTCOMES = {
 
 interface StageProps {
   readonly stage: StageVerdict;
-  /** Passed checks are green only for certified records (`passedTone`). */
-  readonly isCertified: boolean;
+  /** Whether passed checks are green; see `passedTone`. */
+  readonly claimsAppleCertificate: boolean;
 }
 
-/** A verification stage. Initially expanded if a check failed. */
-function Stage({ stage: { stage, findings, chain }, isCertified }: StageProps) {
+/** Initially expanded if a check failed. */
+function Stage({ stage: { stage, findings, chain }, claimsAppleCertificate }: StageProps) {
   const { title, about } = STAGE_TEXTS[stage];
-  const outcome = stageOutcome(stage, findings, isCertified);
+  const outcome = stageOutcome(stage, findings, claimsAppleCertificate);
   return (
     <details className="stage" open={outcome.isFailed}>
       <summary>
@@ -92,14 +95,14 @@ function Stage({ stage: { stage, findings, chain }, isCertified }: StageProps) {
         <span className="stage-count">{outcome.countLabel}</span>
       </summary>
       <p className="stage-about">{about}</p>
-      {chain === null ? null : <ChainSteps chain={chain} isCertified={isCertified} />}
+      {chain === null ? null : <ChainSteps chain={chain} claimsAppleCertificate={claimsAppleCertificate} />}
       <ul className="check-list">
         {findings.map((finding) => (
           <CheckItem
             key={finding.claim}
             name={CLAIM_LABELS[finding.claim] ?? sentenceCase(finding.claim)}
             value={shownValue(finding)}
-            tone={passedTone(RESULT_LABELS[finding.result].tone, isCertified)}
+            tone={passedTone(RESULT_LABELS[finding.result].tone, claimsAppleCertificate)}
             result={RESULT_LABELS[finding.result].label}
           >
             {finding.explanation}
@@ -117,10 +120,10 @@ function shownValue({ value }: Finding): string {
 
 interface ChainStepsProps {
   readonly chain: DeviceChainVerdict;
-  readonly isCertified: boolean;
+  readonly claimsAppleCertificate: boolean;
 }
 
-function ChainSteps({ chain, isCertified }: ChainStepsProps) {
+function ChainSteps({ chain, claimsAppleCertificate }: ChainStepsProps) {
   const failedAt = chain.ok ? null : CHAIN_STEPS.find(({ step }) => !chain.steps.includes(step))?.step;
   return (
     <ol className="chain-steps" aria-label="Steps of certificate verification">
@@ -129,7 +132,7 @@ function ChainSteps({ chain, isCertified }: ChainStepsProps) {
         const failed = step === failedAt;
         return (
           <li key={step}>
-            <Badge tone={passed ? passedTone('good', isCertified) : failed ? 'bad' : 'neutral'}>
+            <Badge tone={passed ? passedTone('good', claimsAppleCertificate) : failed ? 'bad' : 'neutral'}>
               {label}: {passed ? 'ok' : failed ? `refused, ${chain.ok ? '' : sentenceCase(chain.code).toLowerCase()}` : 'not reached'}
             </Badge>
           </li>
@@ -139,7 +142,7 @@ function ChainSteps({ chain, isCertified }: ChainStepsProps) {
   );
 }
 
-/** `RecordFindings` labels other claims with their name. */
+/** Key: claim. Claims without a label are shown by name. */
 const CLAIM_LABELS: Readonly<Record<string, string>> = {
   provider_id: 'Provider ID',
   se_public_key: 'Enclave key',
@@ -168,18 +171,17 @@ const CLAIM_LABELS: Readonly<Record<string, string>> = {
   trust_level: 'Trust level',
 };
 
-/** Display texts for the claims of an attestation record, and for the stages and steps of their verification. */
 const STAGE_TEXTS: Readonly<Record<VerificationStage, { readonly title: string; readonly about: string }>> = {
   enclave_key: { title: 'Key', about: 'Each statement is verified with the enclave key and compared with the record.' },
   certificate_chain: {
     title: 'Apple certificate',
-    about: "Certificates must chain to Apple's root, which is pinned in this page, and be bound to the enclave key.",
+    about: 'Certificates must chain to the root named above, and be bound to the enclave key.',
   },
   device_management: {
     title: 'Device management',
     about: 'Stated only by the coordinator: the evidence of device management cannot be published.',
   },
-  trust_level: { title: 'Trust level', about: 'The weakest part above determines the level.' },
+  trust_level: { title: 'Trust level', about: 'Hardware, if all evidence above supports the level. Otherwise self-signed.' },
 };
 
 /** Steps of certificate chain verification, in order. */

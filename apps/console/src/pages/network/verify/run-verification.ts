@@ -1,8 +1,6 @@
 /**
- * `verifyInBrowser`: runs `packages/verifier` in the browser, as `inference-verify` does on the command line. The package is loaded on
- * first use.
- *
- * Yields after each stage, and lets the browser paint in between.
+ * `verifyInBrowser`: verifies attestation records in the browser with `packages/verifier`, which is loaded on first use. The command line
+ * tool `inference-verify` uses the same package.
  */
 import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
@@ -17,16 +15,18 @@ type VerificationStep =
   | { readonly type: 'stage'; readonly record: AttestationRecord; readonly verdict: StageVerdict }
   | { readonly type: 'verdict'; readonly record: AttestationRecord; readonly verdict: RecordVerdict };
 
-/** Trust anchor. `maker`: Apple's root, pinned in the verifier. `simulated`: root in the feed, which the feed declares as simulated. */
+/** Root of the certificates. `apple`: pinned in the verifier. `simulated`: named by the feed, which declares the root as simulated. */
 export interface VerificationAnchor {
-  readonly kind: 'maker' | 'simulated';
+  readonly kind: 'apple' | 'simulated';
   readonly name: string;
 }
 
 /** Time of the verification. `newest-challenge`: time of the newest challenge in a saved record, or now if there is none. */
 export type AsOf = 'now' | 'newest-challenge';
 
-/** `downloaded`: a feed, or a single record of a feed. Throws {@link InputError} for other input. */
+/**
+ * Yields each stage, and lets the browser paint in between. Throws {@link InputError} unless `downloaded` is a feed or a single record.
+ */
 export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
   const verifier = await import('@inference/verifier');
   const { feed, anchor } = openDownloaded(verifier, downloaded);
@@ -35,11 +35,11 @@ export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGe
     type: 'opened',
     records,
     total: feed.providers.length,
-    anchor: { kind: anchor.simulated ? 'simulated' : 'maker', name: anchor.simulated ? feed.trust_anchor.common_name : APPLE_ROOT },
+    anchor: { kind: anchor.simulated ? 'simulated' : 'apple', name: anchor.simulated ? feed.trust_anchor.common_name : APPLE_ROOT },
   };
   for (const record of records) {
     await nextPaint();
-    const stages = verifier.verifyInStages(record, momentOf(record, asOf), anchor);
+    const stages = verifier.verifyInStages(record, verificationTime(record, asOf), anchor);
     for (let step = stages.next(); ; step = stages.next()) {
       if (step.done) {
         yield { type: 'verdict', record, verdict: step.value };
@@ -51,7 +51,7 @@ export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGe
   }
 }
 
-function momentOf(record: AttestationRecord, asOf: AsOf): number {
+function verificationTime(record: AttestationRecord, asOf: AsOf): number {
   return asOf === 'now' ? Date.now() : (record.last_challenge?.answered_at ?? Date.now());
 }
 
@@ -59,7 +59,7 @@ const APPLE_ROOT = 'Apple Enterprise Attestation Root CA';
 
 function openDownloaded(verifier: typeof import('@inference/verifier'), downloaded: unknown) {
   try {
-    return verifier.openFeed(isFeed(downloaded) ? downloaded : feedOf(downloaded));
+    return verifier.openFeed(isFeed(downloaded) ? downloaded : feedWithRecord(downloaded));
   } catch (error) {
     if (error instanceof verifier.FeedError) throw new InputError(error.message);
     throw error;
@@ -71,7 +71,7 @@ function isFeed(value: unknown): boolean {
 }
 
 /** Makes a feed of a single record. The record names no trust anchor, so Apple's root applies. */
-function feedOf(record: unknown): Omit<AttestationFeed, 'providers'> & { readonly providers: readonly unknown[] } {
+function feedWithRecord(record: unknown): Omit<AttestationFeed, 'providers'> & { readonly providers: readonly unknown[] } {
   return {
     providers: [record],
     apple_root_ca_url: '',
@@ -81,7 +81,7 @@ function feedOf(record: unknown): Omit<AttestationFeed, 'providers'> & { readonl
   };
 }
 
-/** Resolves after the browser has painted. A page in the background never paints, so a timer also resolves the promise. */
+/** Resolves after the next paint, or after 50 ms, because a page in the background never paints. */
 function nextPaint(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, 50);

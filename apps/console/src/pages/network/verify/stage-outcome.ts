@@ -1,4 +1,4 @@
-/** `stageOutcome`: result of one verification stage as label, colour and number of checks. Pure. */
+/** `stageOutcome`: result of one verification stage as label, colour and number of checks. */
 import type { Finding, VerificationStage } from '@inference/verifier';
 import { RESULT_LABELS, STEP_LABELS, TRUST_LEVELS } from '../../../features/trust/labels.js';
 import { pluralize } from '../../../ui/display/figures.js';
@@ -12,22 +12,21 @@ interface StageOutcome {
   readonly isFailed: boolean;
 }
 
-/** Green is reserved for hardware that Apple certified. Passed checks of other machines are blue. */
-export function passedTone(tone: Tone, isCertified: boolean): Tone {
-  return tone === 'good' && !isCertified ? 'accent' : tone;
+/** Replaces green by blue unless the record claims a certificate under Apple's root: green stands for hardware that Apple certified. */
+export function passedTone(tone: Tone, claimsAppleCertificate: boolean): Tone {
+  return tone === 'good' && !claimsAppleCertificate ? 'accent' : tone;
 }
 
-/** `isCertified`: whether the record claims a certificate under Apple's root. */
-export function stageOutcome(stage: VerificationStage, findings: readonly Finding[], isCertified: boolean): StageOutcome {
+export function stageOutcome(stage: VerificationStage, findings: readonly Finding[], claimsAppleCertificate: boolean): StageOutcome {
   const has = (result: Finding['result']): boolean => findings.some((finding) => finding.result === result);
   const outcome = ({ label, tone }: { readonly label: string; readonly tone: Tone }): StageOutcome => ({
     label,
-    tone: passedTone(tone, isCertified),
+    tone: passedTone(tone, claimsAppleCertificate),
     countLabel: countText(findings),
     isFailed: false,
   });
   if (has('contradicted')) return { ...outcome(STEP_LABELS.failed), isFailed: true };
-  // If the record claims nothing in this stage, all values are false and agree with the evidence. This is not a passed stage.
+  // Without any claim, all values are false and agree with the evidence, but nothing was proved. Key findings always count as claims.
   const isClaimed = stage === 'enclave_key' || findings.some(({ value }) => value !== false);
   if (!isClaimed) return { ...outcome(STEP_LABELS.not_claimed), countLabel: pluralize(findings.length, 'check') };
   const level = findings.find(({ claim }) => claim === 'trust_level');

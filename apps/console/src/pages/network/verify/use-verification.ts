@@ -1,4 +1,4 @@
-/** `useVerification`: verification of records, with the findings so far and the result. */
+/** `useVerification`: runs the verification of attestation records, and returns the findings so far and the result. */
 import type { AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 import { useRef, useState } from 'react';
@@ -22,7 +22,7 @@ export type Verification =
       readonly state: 'running' | 'done';
       readonly anchor: VerificationAnchor;
       readonly records: readonly RecordProgress[];
-      /** Number of records in the input. Above the limit, `records` has fewer. */
+      /** Number of records in the input, of which `records` has at most the first 100. */
       readonly total: number;
     };
 
@@ -57,7 +57,7 @@ export function useVerification(): VerificationControl {
 }
 
 async function follow(downloaded: unknown, asOf: AsOf, show: (next: Verification) => void): Promise<void> {
-  let anchor: VerificationAnchor = { kind: 'maker', name: '' };
+  let anchor: VerificationAnchor = { kind: 'apple', name: '' };
   let total = 0;
   const records: RecordProgress[] = [];
   for await (const step of verifyInBrowser(downloaded, asOf)) {

@@ -1,4 +1,4 @@
-/** `VerificationView`: progress and result of a verification. Shows one record in full, several as an expandable list. */
+/** `VerificationView`: progress and result of verified attestation records. Shows one record in full, several as an expandable list. */
 import { Legend } from '../../../features/trust/legend.js';
 import { VerdictBadge } from '../../../features/trust/verdict-badge.js';
 import { formatCount } from '../../../ui/display/figures.js';
@@ -33,7 +33,7 @@ function Findings({ anchor, records, total }: Extract<Verification, { readonly s
   return (
     <div className="stack">
       <p className="muted small">
-        {anchor.kind === 'maker' ? (
+        {anchor.kind === 'apple' ? (
           <>Certificates are verified to “{anchor.name}”, Apple's root, whose key is pinned in this page.</>
         ) : (
           <>

@@ -9,7 +9,7 @@ interface ImageListProps {
   readonly images: readonly QuestionImage[];
   /** Absent for sent messages, whose images have no remove buttons. */
   readonly onRemove?: (index: number) => void;
-  /** Moves the focus elsewhere after the last image is removed. */
+  /** Called after the last image is removed, to move the focus elsewhere. */
   readonly onEmpty?: () => void;
 }
 

@@ -32,7 +32,7 @@ export function useAttachments({ sent, refusal }: AttachmentsOptions): Attachmen
     setImages(next);
   };
 
-  /** Stops at the first file that cannot be attached. */
+  /** Throws {@link UnusableImage} at the first file that cannot be attached. Earlier files stay attached. */
   const attach = async (files: readonly File[]): Promise<void> => {
     for (const file of files) {
       const image = await prepareImage(file);
@@ -83,7 +83,7 @@ const JPEG_QUALITY = 0.85;
 class UnusableImage extends Error {}
 
 /**
- * Decodes an image file, scales the image down and encodes it again. The new file lacks metadata such as the location of a photo. Rejects
+ * Decodes an image file, scales large images down and encodes the image again, without metadata such as the location of a photo. Rejects
  * with {@link UnusableImage}.
  */
 async function prepareImage(file: File): Promise<QuestionImage> {

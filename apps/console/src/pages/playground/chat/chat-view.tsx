@@ -53,7 +53,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
         <Composer
           label="Your message"
           placeholder="Type a message. Enter sends, Shift+Enter adds a line."
-          send="Send"
+          sendLabel="Send"
           text={draft}
           onText={setDraft}
           input={input}
@@ -97,7 +97,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
 
 interface ConversationProps {
   readonly chat: ReturnType<typeof useChat>;
-  /** Null: the page cannot send now. */
+  /** Null: no request can be sent now. */
   readonly settings: ChatSettings | null;
   readonly onSuggestion: (text: string) => void;
   readonly focusInput: () => void;
@@ -143,13 +143,13 @@ function Conversation({ chat, settings, onSuggestion, focusInput, children }: Co
   );
 }
 
-/** Check box that stores the conversation in this tab. */
+/** Check box that turns storing in this tab on and off. */
 function StoreConversation({ storage }: { readonly storage: ReturnType<typeof useStoredConversation> }) {
   return (
     <>
       <CheckField
         label="Keep this conversation in this tab"
-        hint="Stored in the session storage of this tab until you close it, clear the conversation or turn this off. The server stores nothing."
+        hint="Stored in the session storage of this tab until you close it, clear the conversation or turn this off. The coordinator stores no messages."
         error={storage.failed ? 'Not stored: the conversation is too large, or the browser allows no storage.' : undefined}
         checked={storage.isOn}
         onChange={(event) => storage.set(event.target.checked)}
@@ -173,7 +173,7 @@ function settingsOf(
   return { models, system: form.system, parameters: read.parameters };
 }
 
-/** Selected models that are still served. The first model replaces a model that is no longer served. */
+/** At most two selected models. The first served model replaces a missing selection and models that are no longer served. */
 function availableModels(chosen: readonly string[], models: readonly ModelEntry[]): readonly string[] {
   const [first] = textModels(models);
   if (first === undefined) return [];
@@ -181,7 +181,7 @@ function availableModels(chosen: readonly string[], models: readonly ModelEntry[
   return [one, ...others.slice(0, 1)].map((id) => (models.some((model) => model.id === id) ? id : first.id));
 }
 
-/** Requests for "View code": with the typed message, else with the last question again, else with an example. */
+/** Requests for "View code": with the typed message; without one, with the last question again; without both, with an example. */
 function requestsOf(turns: readonly Turn[], { text, images }: QuestionContent, settings: ChatSettings | null) {
   const lastQuestion = turns.findLastIndex(({ role }) => role === 'user');
   const isEmpty = text === '' && images.length === 0;
@@ -195,7 +195,7 @@ function requestsOf(turns: readonly Turn[], { text, images }: QuestionContent, s
   return { requests, isExample };
 }
 
-/** Status for screen readers, which announces completion and verification but not the arriving text. */
+/** Status for screen readers: start, end and verification of a response, but not its text. */
 function statusOf(turns: readonly Turn[]): string {
   const last = turns.at(-1);
   if (last === undefined || last.role === 'user') return '';
@@ -225,17 +225,17 @@ interface StorageSwitch {
 }
 
 /**
- * While switched on, stores the conversation and settings in this tab. Off by default. `wasStored`: a stored conversation was found when the
- * page was opened.
+ * While switched on, stores the conversation and settings in this tab. `wasStored`: initially on, because the page was opened with a stored
+ * conversation.
  */
 function useStoredConversation(accountId: string, { turns, models, form }: StoredConversation, wasStored: boolean): StorageSwitch {
   const [isOn, setOn] = useState(wasStored);
   const [failed, setFailed] = useState(false);
-  const storedTurns = useRef(-1);
+  const storedTurnCount = useRef(-1);
   useEffect(() => {
-    // Stores only at the start and after the end of a response, to avoid a write per piece of text.
-    if (!isOn || (isBusy(turns) && storedTurns.current === turns.length)) return;
-    storedTurns.current = turns.length;
+    // While a response runs, only a new turn is stored, to avoid a write per piece of text.
+    if (!isOn || (isBusy(turns) && storedTurnCount.current === turns.length)) return;
+    storedTurnCount.current = turns.length;
     setFailed(!storeConversation(window.sessionStorage, accountId, { turns, models, form }));
   }, [isOn, accountId, turns, models, form]);
   return {
@@ -243,7 +243,7 @@ function useStoredConversation(accountId: string, { turns, models, form }: Store
     failed: isOn && failed,
     set(next) {
       setOn(next);
-      storedTurns.current = -1;
+      storedTurnCount.current = -1;
       if (!next) forgetConversation(window.sessionStorage);
     },
   };

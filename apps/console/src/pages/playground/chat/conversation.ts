@@ -1,8 +1,7 @@
 /**
- * Types of a chat conversation, its reducer `conversation`, and `chatBody` for requests.
+ * Types of a chat conversation, its reducer `reduceConversation`, and `chatBody`, which renders the body of a chat request.
  *
- * Turns are questions and replies. A reply has one column per compared model. A column has one or more versions, because responses can
- * be regenerated.
+ * Turns are questions and replies. A reply has one column per compared model. A column has one or more versions: its regenerated answers.
  */
 import type { QuestionImage } from '../attachments/question-image.js';
 import type { Problem } from '../requests/problems.js';
@@ -15,7 +14,7 @@ export interface TokenUsage {
   readonly completion: number;
 }
 
-/** Times since the page sent the request. Include the wait in the request queue. */
+/** Times since the user sent the question. */
 export interface Timing {
   /** Null if no text arrived. */
   readonly firstTextMs: number | null;
@@ -25,7 +24,7 @@ export interface Timing {
 export interface Question {
   readonly id: string;
   readonly role: 'user';
-  /** Empty only if the question has images. */
+  /** May be empty if the question has, or had, images. */
   readonly text: string;
   /** Absent: none. */
   readonly images?: readonly QuestionImage[];
@@ -48,7 +47,7 @@ export interface Answer {
   readonly check: AnswerCheck;
   /** Null while unknown. */
   readonly costMicroUsd: number | null;
-  /** Null until the response has ended. */
+  /** Null until the response is complete or stopped. Always null after a failure. */
   readonly timing: Timing | null;
 }
 
@@ -78,8 +77,7 @@ export type ConversationEvent =
   | { readonly type: 'deleted'; readonly id: string }
   | { readonly type: 'cleared' };
 
-/** Reducer of the conversation, for `useReducer`. */
-export function conversation(turns: readonly Turn[], event: ConversationEvent): readonly Turn[] {
+export function reduceConversation(turns: readonly Turn[], event: ConversationEvent): readonly Turn[] {
   switch (event.type) {
     case 'asked':
       return [...turns.slice(0, event.before), event.question, event.reply];
@@ -162,7 +160,7 @@ export interface ChatRequest {
   readonly system: string;
   /** Turns before the response, including the last question. */
   readonly turns: readonly Turn[];
-  /** In a comparison: column whose responses are sent as history. */
+  /** Column whose responses are sent as history. A reply without this column contributes its first. */
   readonly column: number;
   readonly parameters: Parameters;
 }
@@ -182,7 +180,7 @@ export function chatBody({ model, system, turns, column, parameters }: ChatReque
   return JSON.stringify({ model, messages, ...parameters, stream: true, stream_options: { include_usage: true } });
 }
 
-/** Content of a message in the format of the API. Images come first, because the text refers to them. */
+/** Content of a message in the format of the API: the images, then the text that refers to them. */
 function contentOf({ text, images = [] }: Question): string | readonly object[] {
   if (images.length === 0) return text;
   const parts = images.map(({ dataUri }) => ({ type: 'image_url', image_url: { url: dataUri } }));

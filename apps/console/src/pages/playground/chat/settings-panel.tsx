@@ -6,7 +6,7 @@ import type { ParameterForm } from './parameters.js';
 
 interface SettingsPanelProps {
   readonly models: readonly ModelEntry[];
-  /** Selected models; the second model only while comparing. */
+  /** One model, or two to compare. */
   readonly selected: readonly string[];
   readonly onSelect: (selected: readonly string[]) => void;
   readonly form: ParameterForm;

@@ -1,6 +1,6 @@
 /**
- * Stores and restores the conversation in the tab's session storage, if the user has chosen so. The copy belongs to one account and has a
- * maximum size.
+ * Stores the chat conversation in the tab's session storage, restores and removes it. The copy belongs to one account and has a maximum
+ * size.
  */
 import type { EnclaveEvidence } from '@inference/protocol';
 import { CONVERSATION_KEY } from '../../../api/tab-storage.js';
@@ -37,7 +37,7 @@ const MAX_CHARS = 2_000_000;
 /**
  * Stores the conversation, without the oldest images if the conversation is too large.
  *
- * @returns False if the text alone is too large, or the browser refuses. Also removes the earlier copy in this case.
+ * @returns False if the text alone is too large, or the browser refuses. The earlier copy is then removed.
  */
 export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: StoredConversation): boolean {
   const textOf = (stored: readonly Turn[]): string => JSON.stringify({ version: VERSION, accountId, models, form, turns: stored });
@@ -68,7 +68,7 @@ export function loadConversation(storage: TabStorage, accountId: string): Stored
   return stored;
 }
 
-/** Drops failed and empty responses. A running response is stored as stopped. */
+/** Drops failed and empty responses. Running responses become stopped. */
 function storableTurn(turn: Turn): readonly Turn[] {
   if (turn.role === 'user') return [turn];
   const columns = turn.columns.flatMap(({ versions, shown }): AnswerColumn[] => {
@@ -117,7 +117,7 @@ function readConversation(text: string, accountId: string): StoredConversation |
   };
 }
 
-/** Parses a stored turn. Null if invalid. The new id contains `index`, and differs from the ids of new messages. */
+/** Parses a stored turn. Null if invalid. The new id never equals an id from `useChat`. */
 function readTurn(value: unknown, index: number): Turn | null {
   const id = `stored-${index}`;
   if (member(value, 'role') === 'user') return readQuestion(value, id);
@@ -184,7 +184,7 @@ function readTiming(value: unknown): Timing | null {
   return typeof totalMs === 'number' ? { firstTextMs: typeof firstTextMs === 'number' ? firstTextMs : null, totalMs } : null;
 }
 
-/** Reads the stored result. A restored response cannot be verified again, because its exact bytes are not stored. */
+/** Reads the stored result of verification, which cannot be repeated: the exact bytes of the response are not stored. */
 function readCheck(value: unknown): AnswerCheck {
   const state = member(value, 'state');
   const reason = textOrNull(member(value, 'reason'));

@@ -1,4 +1,4 @@
-/** `useChat`: state of the conversation, and its running requests: one per compared model. */
+/** `useChat`: state of the conversation, and functions that send requests and change its messages. */
 import { useMemo, useReducer, useRef } from 'react';
 import { useInvalidateBilling } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
@@ -11,11 +11,11 @@ import { checkAnswer, downloadFeed } from '../verification/check-answer.js';
 import {
   type Answer,
   chatBody,
-  conversation,
   newAnswer,
   type Question,
   type QuestionContent,
   type Reply,
+  reduceConversation,
   type Turn,
 } from './conversation.js';
 import type { Parameters } from './parameters.js';
@@ -42,7 +42,7 @@ export interface Chat {
 }
 
 export function useChat(initial: readonly Turn[]): Chat {
-  const [turns, dispatch] = useReducer(conversation, initial);
+  const [turns, dispatch] = useReducer(reduceConversation, initial);
   const requests = useRequests();
   const ids = useRef(0);
   const key = usePlaygroundKey();

@@ -14,7 +14,7 @@ interface CodeRequest {
   readonly body: string;
 }
 
-/** Environment variable that the code reads the API key from. */
+/** Environment variable from which the rendered code reads the API key. */
 export const KEY_VARIABLE = 'NETWORK_API_KEY';
 
 const PATHS = { chat: '/v1/chat/completions', images: '/v1/images/generations' } as const;
@@ -36,7 +36,7 @@ export function requestCode({ endpoint, base, body }: CodeRequest): readonly [Re
 /** File names of images, by data URI. */
 type ImageFiles = ReadonlyMap<string, string>;
 
-/** Assigns a file name to each image. The code reads the files, because inline base64 data would hide the rest of the code. */
+/** Assigns a file name to each image. The rendered code reads the files: inline base64 data would hide the rest. */
 export function imageFilesOf(body: string): ImageFiles {
   const dataUris = new Set(body.match(/data:image\/[a-z]+;base64,[A-Za-z0-9+/=]+/g));
   return new Map([...dataUris].map((dataUri, index) => [dataUri, `image-${index + 1}.${extensionOf(dataUri)}`]));
@@ -152,7 +152,7 @@ const JAVASCRIPT: Language = {
 
 const MAX_LINE = 80;
 
-/** Renders a JSON value as source code. JSON strings are valid string literals in both languages. `indentation`: of the first line. */
+/** Renders a JSON value as source code. JSON strings are valid literals in both languages. `indentation`: that of the first line. */
 function renderLiteral(value: unknown, language: Language, indentation: string): string {
   if (value === null || typeof value === 'boolean') return language.constants[`${value}`];
   const file = typeof value === 'string' ? language.files?.get(value) : undefined;

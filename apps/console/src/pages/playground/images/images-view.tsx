@@ -52,7 +52,7 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
         <Composer
           label="Image description"
           placeholder={`For example: ${EXAMPLE}`}
-          send="Generate"
+          sendLabel="Generate"
           text={draft}
           onText={setDraft}
           input={input}

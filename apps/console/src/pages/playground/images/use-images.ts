@@ -1,4 +1,4 @@
-/** `useImages`: image requests of the page and their results. All are lost when the user leaves the page. */
+/** `useImages`: image requests and their results, which are lost when the user leaves the image mode. */
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useInvalidateBilling } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
@@ -22,7 +22,7 @@ export interface ImageJob {
 }
 
 export interface ShownImage {
-  /** Object URL of the received bytes, which are also the verified bytes. */
+  /** Object URL of the received bytes, which verification checks. */
   readonly objectUrl: string;
   /** Media type. */
   readonly type: string;

@@ -1,10 +1,10 @@
 /**
  * `parseMarkdown`: parses the Markdown of a response into a tree. A provider's output is untrusted: HTML stays text, images are replaced by
- * their description, and links lead only to http, https and mailto URLs.
+ * their description, and only http, https and mailto URLs become links.
  */
 import MarkdownIt, { type Token } from 'markdown-it';
 
-/** Elements that a response may contain; every other construct stays text. */
+/** Tags of nodes with type `element`. Key: markdown-it's token type without `_open`. */
 const ELEMENTS = {
   paragraph: 'p',
   blockquote: 'blockquote',
@@ -41,7 +41,7 @@ export type MarkdownNode =
 
 type Alignment = 'left' | 'center' | 'right';
 
-/** Maximum depth of nested lists and quotes; deeper markup stays text. */
+/** Maximum depth of nested markup. Deeper quotes and lists are dropped; deeper inline markup stays text. */
 const MAX_NESTING = 40;
 const MAX_LANGUAGE = 24;
 const ALLOWED_SCHEME = /^(?:https?:\/\/|mailto:)/i;
@@ -56,7 +56,7 @@ export function parseMarkdown(text: string): readonly MarkdownNode[] {
   return treeOf(parser.parse(text, {}), levels);
 }
 
-/** Assigns levels from `h3` on, below the page's `h2`, and without gaps, as accessibility guidelines require. */
+/** Assigns heading levels from `h3` on, below the page's `h2`, and without gaps, as accessibility guidelines require. */
 class HeadingLevels {
   #previous = 2;
 
@@ -82,7 +82,7 @@ function treeOf(tokens: readonly Token[], levels: HeadingLevels): MarkdownNode[]
   return root;
 }
 
-/** Null if the node would be empty. */
+/** Null for a heading without content. */
 function parentNode(token: Token, children: MarkdownNode[], levels: HeadingLevels): MarkdownNode | null {
   const name = token.type.replace(/_open$/, '');
   switch (name) {

@@ -10,12 +10,12 @@ interface ResponseTextProps {
 /** Longer responses are shown unformatted, so that a provider cannot stall the page. */
 const MAX_FORMATTED_CHARS = 200_000;
 
-/** Starts loading the formatter, so that the first response is formatted at once. */
+/** Starts loading the formatter before the first response. */
 export function preloadMarkdown(): void {
   void loadMarkdown();
 }
 
-// The module cannot be loaded offline, or after a deployment. Responses are then shown unformatted.
+// Offline or after a deployment, the module cannot be loaded. Responses are then shown unformatted.
 const loadMarkdown = (): Promise<{ readonly default: ComponentType<{ readonly text: string }> }> =>
   import('./markdown.js').then(
     ({ Markdown }) => ({ default: Markdown }),

@@ -1,4 +1,4 @@
-/** Sends a request of the playground to the public API, with deadlines. Only this module sends prompts. */
+/** `call`: sends a request of the playground to the public API, with a deadline. Only this module of the console sends prompts. */
 import {
   type ApiFailure,
   CONNECTION_LOST,
@@ -19,9 +19,8 @@ export interface Call {
   readonly secret: string;
   /** Exact text of the body. */
   readonly body: string;
-  /** base64url of 32 random bytes, repeated in the receipt. */
+  /** Value that the machine repeats in the receipt; see {@link newNonce}. */
   readonly nonce: string;
-  /** Cancels the request and the job on the provider. */
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +29,7 @@ type CallResult =
   | RequestFailure
   | { readonly kind: 'stopped' };
 
-/** Aborts a request after a time limit. A reader may restart the timer with `restart`, and must call `clear` at the end. */
+/** Aborts a request after a time limit. The reader of the response may restart the timer, and must call `clear` at the end. */
 export class Deadline {
   readonly #timeout = new AbortController();
   readonly signal: AbortSignal;
@@ -55,6 +54,7 @@ export class Deadline {
   }
 }
 
+/** The caller must clear the deadline of an answer. */
 export async function call({ base = '', path, secret, body, nonce, signal }: Call): Promise<CallResult> {
   const deadline = new Deadline(signal, MAX_WAIT_MS);
   let failed = true;
@@ -82,6 +82,7 @@ export function connectionFailure(stop: AbortSignal, deadline: Deadline): CallRe
   return { kind: 'failed', status: null, problem: deadline.passed ? TIMED_OUT : CONNECTION_LOST };
 }
 
+/** base64url of 32 random bytes. */
 export function newNonce(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
   return btoa(String.fromCharCode(...bytes))

@@ -5,13 +5,13 @@ import { type Call, call, connectionFailure, type Deadline } from './call.js';
 import { CUT_OFF, NO_ANSWER, problemFromStream, type RequestFailure } from './problems.js';
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
 
-/** Maximum time without data. The coordinator sends a comment every ten seconds. */
+/** Maximum time without data. While a job is silent, the coordinator sends comments. */
 const MAX_SILENCE_MS = 45_000;
 /** Maximum bytes of a response. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface ChatListener {
-  /** Called with the response headers. */
+  /** Called when the response headers arrive. Null: they name no provider. */
   onProvider(provider: ProviderFacts | null): void;
   onText(delta: string): void;
 }
@@ -101,7 +101,7 @@ type ChatEvent =
   | { readonly type: 'signature' }
   | { readonly type: 'error'; readonly message: string }
   | { readonly type: 'end' }
-  /** Ignored. */
+  /** Event without a fact for the page. */
   | { readonly type: 'other' };
 
 /** Parses the data of an SSE event. One event may contain several facts, such as text and usage. */
@@ -127,8 +127,7 @@ export function chatEvents(data: string): ChatEvent[] {
   return events.length === 0 ? [{ type: 'other' }] : events;
 }
 
-/** `SseReader`: incremental parser for server-sent events (WHATWG HTML) with LF line ends. Ignores comments. */
-
+/** Incremental parser for server-sent events (WHATWG HTML) with LF line ends. Ignores comments. */
 export class SseReader {
   readonly #decoder = new TextDecoder();
   #rest = '';

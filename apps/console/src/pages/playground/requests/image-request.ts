@@ -58,7 +58,7 @@ const NOT_THERE: Problem = {
   remedy: { kind: 'retry', after: null },
 };
 
-/** Paths of the image URLs, which are fetched from the page's origin (Content-Security-Policy). Null for an unexpected body. */
+/** Paths of the image URLs. The page fetches them from its own origin, as its Content-Security-Policy requires. Null for an unexpected body. */
 export function imagePaths(body: Uint8Array): string[] | null {
   try {
     const { data } = JSON.parse(new TextDecoder().decode(body)) as { data?: unknown };
@@ -72,7 +72,7 @@ export function imagePaths(body: Uint8Array): string[] | null {
   }
 }
 
-/** Media type by magic bytes. Headers are not signed, so they are not used. */
+/** Media type by the first bytes, WebP by default. The `content-type` header is not signed. */
 export function imageType(bytes: Uint8Array): string {
   if (bytes[0] === 0x89 && bytes[1] === 0x50) return 'image/png';
   if (bytes[0] === 0xff && bytes[1] === 0xd8) return 'image/jpeg';

@@ -1,4 +1,4 @@
-/** API key of the playground: valid for one hour, stored only in memory. */
+/** `usePlaygroundKey`: API key of the playground, stored only in memory. `sendWithKey`: sends a request with the key. */
 import type { ConsolePlaygroundKey } from '@inference/formats';
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
@@ -7,7 +7,7 @@ import { ApiError } from '../../../api/api-error.js';
 import { CONNECTION_LOST, type Problem, problemFromFailure, type RequestFailure } from './problems.js';
 
 const KEY = ['playground-key'] as const;
-/** Time for which a key is reused; shorter than its lifetime of one hour. */
+/** Time for which a key is reused. The coordinator accepts the key for one hour. */
 const FRESH_MS = 55 * 60_000;
 
 export function usePlaygroundKey(): KeySource {
@@ -33,17 +33,17 @@ function playgroundKey(queryClient: QueryClient): KeySource {
 export interface KeySource {
   /** Creates a key unless a valid key is cached. Rejects with the error of the console API. */
   secret(): Promise<string>;
-  /** Drops a key that was refused or has spent its limit. */
+  /** Drops the cached key, so that the next request creates another. */
   forget(): void;
 }
 
-/** Outcome of a request, as far as relevant to the key. `status`: see {@link RequestFailure}. */
+/** Members of an outcome that show whether the key was refused. `status`: see {@link RequestFailure}. */
 interface Sent {
   readonly kind: string;
   readonly status?: number | null;
 }
 
-/** Sends with the playground key, and once more with a new key if the key is refused. `send` performs the request. */
+/** Calls `send` with the playground key, and once more with a new key after status 401. */
 export async function sendWithKey<Outcome extends Sent>(
   key: KeySource,
   send: (secret: string) => Promise<Outcome>,
@@ -57,6 +57,7 @@ export async function sendWithKey<Outcome extends Sent>(
     }
     const outcome = await send(secret);
     const status = outcome.kind === 'failed' ? outcome.status : null;
+    // 402: the key has spent its limit, or the balance is too low.
     if (status === 401 || status === 402) key.forget();
     if (status !== 401 || tries > 1) return outcome;
   }

@@ -3,8 +3,8 @@
 export interface Problem {
   readonly title: string;
   readonly text: string;
-  readonly remedy:
-    | { readonly kind: 'retry' /** Seconds to wait. */; readonly after: number | null }
+  readonly remedy: /** `after`: seconds to wait; null: none. */
+    | { readonly kind: 'retry'; readonly after: number | null }
     | { readonly kind: 'link'; readonly href: string; readonly label: string }
     /** The user must add credits. The request can then be repeated. */
     | { readonly kind: 'deposit' }

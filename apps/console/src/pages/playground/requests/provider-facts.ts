@@ -1,13 +1,13 @@
-/** Facts about the provider from response headers. Until verified, they are claims of the coordinator. */
+/** Facts about the provider from response headers, as stated by the coordinator. */
 
 export interface ProviderFacts {
   readonly id: string;
   readonly chip: string;
   readonly trustLevel: string;
   readonly secureEnclave: boolean;
-  /** base64 of the enclave key in the headers. */
+  /** Enclave key in base64. */
   readonly publicKey: string;
-  /** Null for unstreamed responses, whose receipt contains the job id. */
+  /** Null if the headers lack the id. The receipt contains it too. */
   readonly jobId: string | null;
 }
 
@@ -24,7 +24,7 @@ export function providerFacts(headers: Pick<Headers, 'get'>): ProviderFacts | nu
   };
 }
 
-/** Inverse of {@link providerFacts}. */
+/** Headers from which {@link providerFacts} reads these facts. */
 export function headersOf({ id, chip, trustLevel, secureEnclave, publicKey, jobId }: ProviderFacts): Readonly<Record<string, string>> {
   return {
     'x-provider-id': id,

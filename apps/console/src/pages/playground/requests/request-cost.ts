@@ -4,7 +4,7 @@ import { api } from '../../../api/api-client.js';
 
 const MAX_TRIES = 8;
 const PAUSE_MS = 400;
-/** Number of newest requests that are read. Other requests of the account may be newer. */
+/** Number of requests that are read, because other requests of the account may be newer. */
 const NEWEST_COUNT = 20;
 
 /** Cost in micro-USD. Null: the list has no charge for the job in time, or cannot be read. */

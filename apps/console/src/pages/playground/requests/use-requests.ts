@@ -1,10 +1,11 @@
-/** `useRequests`: the running requests of a page. Leaving the page aborts them and their follow-up work. */
+/** `useRequests`: runs requests of a component with abort signals. Unmounting the component aborts them. */
 import { useEffect, useMemo, useRef } from 'react';
 
 interface Requests {
+  /** Calls `request` with a signal that `stop` and unmounting abort. */
   run<Outcome>(request: (signal: AbortSignal) => Promise<Outcome>): Promise<Outcome>;
   stop(): void;
-  /** Aborted when the user leaves the page; null before the page is mounted. */
+  /** Aborted on unmounting; null before the component is mounted. For work after a request, which `stop` must not abort. */
   readonly leaveSignal: AbortSignal | null;
 }
 

@@ -1,4 +1,4 @@
-/** `checkAnswer`: verifies a response in the browser. The verification code is loaded on demand. */
+/** `checkAnswer`: verifies a response of the playground in the browser. The verification code is loaded on demand. */
 import type { EnclaveEvidence } from '@inference/protocol';
 import { api } from '../../../api/api-client.js';
 import type { CheckLine } from '../../../features/trust/check-line.js';
@@ -6,15 +6,16 @@ import type { TokenUsage } from '../chat/conversation.js';
 import type { Evidence } from './evaluate-answer.js';
 
 export type AnswerCheck =
-  /** Nothing to verify: no response, or an incomplete response. */
+  /** No result: the response is missing or incomplete, or its result was not stored. */
   | { readonly state: 'none' }
   | { readonly state: 'checking' }
   | {
       readonly state: 'verified' | 'failed';
       readonly lines: readonly CheckLine[];
+      /** Evidence for the machine's Secure Enclave. Not used for failed checks. */
       readonly enclave: EnclaveEvidence;
       readonly jobId: string | null;
-      /** Null unless its signature verified. */
+      /** Null unless its signature is valid. */
       readonly receipt: ReceiptFacts | null;
     }
   /** Evidence is missing, so the response was neither verified nor contradicted. */
@@ -36,7 +37,7 @@ export async function downloadFeed(): Promise<unknown> {
   }
 }
 
-/** Never rejects: after an exception, the state is `unknown`. */
+/** Resolves to the result. Never rejects: after an exception, the state is `unknown`. */
 export async function checkAnswer(evidence: Omit<Evidence, 'feed'>, feed: Promise<unknown>): Promise<AnswerCheck> {
   try {
     const [{ evaluateAnswer }, downloaded] = await Promise.all([import('./evaluate-answer.js'), feed]);

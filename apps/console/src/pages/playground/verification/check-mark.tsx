@@ -73,7 +73,7 @@ function Details({ check, provider }: CheckMarkProps<FinishedCheck>) {
   );
 }
 
-/** Facts from the headers of the response, and from its receipt if the signature verified. */
+/** Facts from the headers of the response, and from its receipt if the receipt's signature is valid. */
 function factsOf(check: FinishedCheck, provider: ProviderFacts | null): AnswerReportProps['facts'] {
   if (provider === null) return [];
   const { jobId = null, receipt = null } = check.state === 'unknown' ? {} : check;

@@ -1,6 +1,6 @@
 /**
- * `evaluateAnswer`: verifies a response with `packages/verifier`, as an outsider would. The key comes from the provider's record in the
- * attestation feed, which is verified by its own evidence. Hash, signature and receipt must match the exact received bytes.
+ * `evaluateAnswer`: verifies a response of the playground with `packages/verifier`. Hash, signature and receipt must match the received
+ * bytes under the key in the provider's attestation record, which is verified too.
  *
  * Loaded lazily, because the cryptographic code is large.
  */
@@ -11,7 +11,7 @@ import { headersOf, type ProviderFacts } from '../requests/provider-facts.js';
 import type { AnswerCheck, ReceiptFacts } from './check-answer.js';
 
 export interface Evidence {
-  /** Exact bytes of the request body. */
+  /** Exact text of the request body. */
   readonly requestBody: string;
   readonly nonce: string | null;
   /** Path of the called endpoint. Absent: not compared. */
@@ -79,7 +79,7 @@ function receivedAnswer({ requestBody, nonce, endpoint, feed, answer }: Evidence
   return { ...common, headers: { 'content-type': 'text/event-stream', ...headersOf(provider) } };
 }
 
-/** Reduces the feed to one provider, so that the records of other providers are not verified. */
+/** Removes the records of other providers, which would otherwise be verified too. */
 function onlyOf(feed: unknown, providerId: string): unknown {
   const all = feed as Partial<AttestationFeed>;
   return Array.isArray(all.providers) ? { ...all, providers: all.providers.filter(({ provider_id }) => provider_id === providerId) } : feed;

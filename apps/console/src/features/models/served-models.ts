@@ -1,20 +1,21 @@
-/** `useCatalogue`: public list of the models that providers serve now, with prices and statistics, from `GET /v1/network/models`. */
+/** `useServedModels`: public list of the models that providers serve now, with prices and statistics, from `GET /v1/network/models`. */
 import type { ModelStatistics } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 
-/** Subset of an entry. The names of its members follow OpenRouter's model list. */
-export interface CatalogueModel {
+/** Members of an entry that the console reads, named as in OpenRouter's model list. */
+export interface ServedModel {
   readonly id: string;
   readonly name: string;
   /** Absent for image models. Null if unknown. */
   readonly context_length?: number | null;
   readonly architecture: { readonly input_modalities: readonly string[] };
-  /** USD as decimal numbers: per token, and in `image_output` per generated image of 1024×1024 pixels. */
+  /** USD per token, as decimal text. */
   readonly pricing: {
     readonly prompt: string;
     readonly completion: string;
     readonly input_cache_read: string;
+    /** USD per generated image of 1024×1024 pixels. */
     readonly image_output?: string;
   };
   readonly supported_parameters: readonly string[];
@@ -22,10 +23,11 @@ export interface CatalogueModel {
     readonly model_type: 'text' | 'embedding' | 'image';
     readonly quantization: string;
     readonly provider_count: number;
-    /** Part of `provider_count` with trust level `hardware`. Coordinators of earlier versions omit it. */
+    /** Providers among `provider_count` with trust level `hardware`. Absent from coordinators of earlier versions. */
     readonly hardware_providers?: number;
-    /** `sizes` (`<width>x<height>`) and `max_images` (per request): only for image models. */
+    /** Such as `1024x1024`. Only for image models. */
     readonly sizes?: readonly string[];
+    /** Maximum generated images per request. Only for image models. */
     readonly max_images?: number;
     /** Maximum input images per request. Only for models that read images. */
     readonly max_input_images?: number;
@@ -38,23 +40,23 @@ export interface CatalogueModel {
 /** Equals the time for which the coordinator caches statistics. */
 const REFRESH_MS = 60_000;
 
-export function useCatalogue() {
+export function useServedModels() {
   return useQuery({
     queryKey: ['public', 'models'],
-    queryFn: async ({ signal }) => (await api.get<{ readonly data: readonly CatalogueModel[] }>('/v1/network/models', { signal })).data,
+    queryFn: async ({ signal }) => (await api.get<{ readonly data: readonly ServedModel[] }>('/v1/network/models', { signal })).data,
     refetchInterval: REFRESH_MS,
   });
 }
 
 export const TYPE_LABELS = { text: 'Text', embedding: 'Embeddings', image: 'Images' } as const satisfies Record<
-  CatalogueModel['metadata']['model_type'],
+  ServedModel['metadata']['model_type'],
   string
 >;
 
 /** Label of models that read images. */
 export const VISION_LABEL = 'Vision';
 
-export function readsImages({ architecture }: Pick<CatalogueModel, 'architecture'>): boolean {
+export function readsImages({ architecture }: Pick<ServedModel, 'architecture'>): boolean {
   return architecture.input_modalities.includes('image');
 }
 
@@ -67,7 +69,7 @@ export interface ModelPrices {
   readonly image: number | null;
 }
 
-export function pricesOf({ pricing, metadata: { model_type } }: Pick<CatalogueModel, 'pricing' | 'metadata'>): ModelPrices {
+export function pricesOf({ pricing, metadata: { model_type } }: Pick<ServedModel, 'pricing' | 'metadata'>): ModelPrices {
   const isImage = model_type === 'image';
   return {
     input: isImage ? null : microUsdPerMillion(pricing.prompt),

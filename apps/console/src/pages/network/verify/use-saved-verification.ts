@@ -1,4 +1,4 @@
-/** `useSaved`: verification of a saved response or receipt, and its state. Results of earlier runs are discarded. */
+/** `useSavedVerification`: runs the verification of a saved response or receipt, and returns its state. Results of earlier runs are discarded. */
 import type { AttestationFeed } from '@inference/protocol';
 import { useRef, useState } from 'react';
 import type { AnswerReportProps } from '../../../features/trust/answer-report.js';
@@ -24,7 +24,7 @@ interface SavedControl {
   readonly clear: () => void;
 }
 
-export function useSaved(): SavedControl {
+export function useSavedVerification(): SavedControl {
   const [saved, setSaved] = useState<SavedVerification>({ state: 'idle' });
   const newest = useRef(0);
   const show = (run: number, next: SavedVerification): void => {
@@ -55,12 +55,12 @@ async function reportOn({ input, request, isPasted }: SavedInput): Promise<Answe
   ]);
   if (input.kind === 'answer') {
     const { answer } = input;
-    const feed = await feedOf(answer.headers.get('x-provider-id') ?? '', 'The header X-Provider-Id');
+    const feed = await downloadFeedOf(answer.headers.get('x-provider-id') ?? '', 'The header X-Provider-Id');
     return evaluateSavedAnswer({ answer, request, isPasted, feed }, Date.now());
   }
   try {
     const receipt = verifier.readSavedReceipt(input.value);
-    const feed = await feedOf(verifier.providerNamedBy(receipt), 'The provider_id in the receipt');
+    const feed = await downloadFeedOf(verifier.providerNamedBy(receipt), 'The provider_id in the receipt');
     return evaluateSavedReceipt({ saved: receipt, request, feed }, Date.now());
   } catch (error) {
     if (error instanceof verifier.ReceiptError) throw new InputError(error.message);
@@ -70,8 +70,8 @@ async function reportOn({ input, request, isPasted }: SavedInput): Promise<Answe
 
 const PROVIDER_ID = /^[0-9a-f]{32}$/;
 
-/** Downloads the feed with the record of one provider. `member`: source of the id, for the error message. */
-function feedOf(providerId: string, member: string): Promise<AttestationFeed> {
-  if (!PROVIDER_ID.test(providerId)) throw new InputError(`${member} is no provider ID, which has 32 hexadecimal digits.`);
+/** Downloads the feed with the record of one provider. `source`: origin of the id, for the error message. */
+function downloadFeedOf(providerId: string, source: string): Promise<AttestationFeed> {
+  if (!PROVIDER_ID.test(providerId)) throw new InputError(`${source} is no provider ID, which has 32 hexadecimal digits.`);
   return downloadFeed(providerId);
 }
