@@ -174,6 +174,8 @@ describeInBrowser('the status page', () => {
     for (const title of ['Payments are slow', 'Database upgrade']) {
       await admin.getByRole('region', { name: title }).getByRole('button', { name: 'Delete' }).click();
       await dialog.getByRole('button', { name: 'Delete' }).click();
+      // Else the next click could meet this dialog, which is about to close.
+      await dialog.waitFor({ state: 'detached' });
       await admin.getByRole('region', { name: title }).waitFor({ state: 'detached' });
     }
     expect((await incidents()).data).toEqual([]);
