@@ -611,8 +611,8 @@ describe('requests', () => {
     expect(verdictOf(response)).toMatchObject({ state: 'verified', receipt: { finish_reason: 'refused' } });
   });
 
-  test.each([
-    ...[201, 204, 205, 206, 299, 302, 304, 399].map((status) => [status, 'application/json'] as const),
+  test.each<[number, string]>([
+    ...[201, 204, 205, 206, 299, 302, 304, 399].map((status): [number, string] => [status, 'application/json']),
     [200, 'application/json; charset=utf-7'],
     [200, 'text/html'],
     [200, 'text/event-stream'],
