@@ -1,6 +1,6 @@
 /**
- * `ACCESS_POLICIES` lists the routes that accept a session, except those for operators (`/admin`). Each entry says for which account the
- * route acts, and which permission a member of an organisation needs.
+ * `ACCESS_POLICIES` lists the routes with the guards `session` or `account`. Each entry says for which account the route acts if the request
+ * has a session, and which permission a member of an organisation needs.
  *
  * The plugin `guards` refuses to register such a route without an entry, so the coordinator does not start.
  */
@@ -14,7 +14,7 @@ export type AccessPolicy =
       /** `account`: a personal account or an organisation. `organisation`: personal accounts are refused. */
       readonly acts: 'account' | 'organisation';
       readonly permission: Permission;
-      /** Action that `ConsoleApi` records in the organisation's log after a success. Absent: the handler records it, or nobody does. */
+      /** Action that `ConsoleApi` records in the organisation's log after a success. Absent: the handler records it, or nothing does. */
       readonly action?: OrganisationAction;
     };
 

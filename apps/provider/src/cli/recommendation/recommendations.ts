@@ -63,7 +63,7 @@ interface Sources {
 
 /** Never rejects for a coordinator or model repository that does not answer. */
 export async function recommendModels({ store, coordinator, modelRepository }: Sources, machine: Machine): Promise<Recommendations> {
-  // Its time limit includes the coordinator's answer.
+  // The reader's time limit begins before the coordinator is asked.
   const repositories = new RepositoryReader(modelRepository);
   const published: PublishedModels =
     coordinator === null ? { catalogue: [], demand: new Map(), noDemand: 'no coordinator is set' } : await publishedModels(coordinator);
