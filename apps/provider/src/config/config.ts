@@ -60,7 +60,7 @@ export const ConfigSchema = Type.Object(
         kv_cache_type: oneOf(KV_CACHE_TYPES, 'f16'),
         /** Memory reserved for the owner in gigabytes. Default: two fifths of the memory. */
         reserve_gb: Type.Optional(Type.Number({ minimum: 0, maximum: 4096, expected: 'a number of gigabytes from 0 to 4096' })),
-        /** Maximum time that an unused model stays in memory: no limit, `idle_minutes`, or ten seconds. A model's own setting may be shorter. */
+        /** Maximum time that an unused model stays in memory: no limit, `idle_minutes`, or 10 s. A model's own setting may be shorter. */
         keep: oneOf(['always', 'idle', 'on_demand'], 'always'),
         /** Minutes without use after which `keep = "idle"` unloads a model. */
         idle_minutes: Type.Integer({ minimum: 1, maximum: 99_999, default: 10, expected: 'a whole number of minutes from 1 to 99999' }),

@@ -1,6 +1,6 @@
 /**
- * `ACCESS_POLICIES` lists the routes with the guards `session` or `account`. Each entry says for which account the route acts if the request
- * has a session, and which permission a member of an organisation needs.
+ * `ACCESS_POLICIES` lists the routes with the guards `session` or `account`. Each entry says for which account the route acts if the
+ * request has a session, and which permission a member of an organisation needs.
  *
  * The plugin `guards` refuses to register such a route without an entry, so the coordinator does not start.
  */
