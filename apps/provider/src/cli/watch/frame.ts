@@ -1,4 +1,4 @@
-/** `frame`: the lines of `status --watch` for a terminal size. Surplus lines are cut. From four rows on, the last is the hint how to quit. */
+/** `frame`: the lines of `status --watch` for a terminal size. Surplus lines are cut. From four rows on, a hint ends the lines. */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { fit, widthOf } from '../output/columns.js';
 import { accountText, earningsFacts, machineText, modelTable, requestsText } from '../output/status-text.js';
