@@ -61,7 +61,7 @@ type Ask = Extract<OwnerChoice, { readonly kind: 'ask' }>;
 
 /** One-way network delay between coordinators, in milliseconds. */
 export const LINK_MS = 0.5;
-/** Same values as `MAX_CONTACTED_PEERS` and `RETRY_INTERVAL_MS` of `ClusterPlacements`. */
+/** Same values as `MAX_CONTACTED_COORDINATORS` and `RETRY_INTERVAL_MS` of `ClusterPlacements`. */
 const MAX_ASKS = 4;
 const RETRY_MS = 100;
 /** Maximum prefixes sent to peers, as in `placement-messages`. */

@@ -1,7 +1,8 @@
 /**
  * Drafts bench: tokens per second of one stream with and without drafts, in alternating rounds.
  *
- * A draft is a guess at the next tokens, copied from the prompt (prompt lookup), which the model checks in one step. A repetitive text represents edits and extractions, because the models are too small to copy on demand.
+ * A draft is a guess at the next tokens, copied from the prompt (prompt lookup), which the model checks in one step. A repetitive text
+ * represents edits and extractions, because the models are too small to copy on demand.
  *
  * Prompts are cached, so mostly decoding is measured. Other load on the machine affects processor time less.
  */

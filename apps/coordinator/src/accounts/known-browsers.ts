@@ -1,5 +1,5 @@
 /**
- * `KnownBrowsers` recognises a browser in which a user has signed in before, by a signed cookie.
+ * `KnownBrowsers` recognises a browser in which a user has signed in before, by a signed cookie. The cookie grants no access.
  *
  * Limits count sign-ins from a known browser separately, so wrong passwords from elsewhere cannot lock out the user.
  */

@@ -23,7 +23,7 @@ export class SessionReader {
   /**
    * `signedIn` is null without a valid session. The response must set `setCookies`, which extend or delete the session cookie.
    *
-   * A request with an `authorization` header has no session: such requests skip the check against other origins (`hasBearer`).
+   * A request with an `authorization` header has no session, because a bearer token skips the check against other origins (`hasBearer`).
    */
   async find(headers: Headers): Promise<{ readonly signedIn: SignedIn | null; readonly setCookies: readonly string[] }> {
     if (headers.has('authorization') || !headers.has('cookie')) return { signedIn: null, setCookies: [] };

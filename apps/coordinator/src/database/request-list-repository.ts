@@ -1,12 +1,12 @@
-/** `listUsage` and `findUsedJob`: settled (successful) jobs of an account, for the console's list of requests. */
+/** `listSettledJobs` and `findSettledJob`: billed jobs of an account, for the console's list of requests. */
 import { sql } from 'kysely';
 import { DAY_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 import { type DayRange, keysOf } from './usage-repository.js';
 
-export interface UsedJob {
+export interface SettledJob {
   readonly jobId: string;
-  /** Milliseconds since 1970. */
+  /** Time when the job's maximum cost was reserved, in milliseconds since 1970. */
   readonly reservedAt: number;
   /** Time of the settlement, in milliseconds since 1970. */
   readonly endedAt: number;
@@ -58,12 +58,12 @@ const SORT_COLUMNS = {
 } as const;
 
 /** At most `limit` jobs after the position `after`. Jobs with equal values in the sort column are ordered by id. */
-export async function listUsage(
+export async function listSettledJobs(
   database: Database,
   filter: RequestFilter,
   { sort, order }: RequestOrder,
   page: { readonly limit: number; readonly after: SortPosition | null },
-): Promise<UsedJob[]> {
+): Promise<SettledJob[]> {
   const { range, model, key } = filter;
   const value = SORT_COLUMNS[sort];
   let query = selectJobs(database, filter.accountId)
@@ -74,7 +74,7 @@ export async function listUsage(
   const { after } = page;
   if (after !== null) {
     const beyond = sql.raw(order === 'desc' ? '<' : '>');
-    // Both conditions together select the later positions. The first can use the index.
+    // Both conditions together select the later positions. The first lets a sort by time use the index.
     query = query
       .where(sql<boolean>`${value} ${beyond}= ${after.value}`)
       .where(sql<boolean>`(${value} ${beyond} ${after.value} or job_id ${beyond} ${after.id})`);
@@ -84,13 +84,13 @@ export async function listUsage(
 }
 
 /** The settled job with this id; null unless the job belongs to the account. */
-export async function findUsedJob(database: Database, accountId: string, jobId: string): Promise<UsedJob | null> {
+export async function findSettledJob(database: Database, accountId: string, jobId: string): Promise<SettledJob | null> {
   const row = await selectJobs(database, accountId).where('job_id', '=', jobId).executeTakeFirst();
   return row === undefined ? null : fromRow(row);
 }
 
 /** Position of the last job of a page, for the next page. */
-export function positionOf(job: UsedJob, sort: RequestSort): SortPosition {
+export function positionOf(job: SettledJob, sort: RequestSort): SortPosition {
   const value = {
     time: job.endedAt,
     model: job.model,
@@ -117,7 +117,7 @@ function selectJobs(database: Database, accountId: string) {
   );
 }
 
-function fromRow(row: UsageRow): UsedJob {
+function fromRow(row: UsageRow): SettledJob {
   return {
     jobId: row.job_id,
     reservedAt: row.reserved_at,

@@ -77,7 +77,7 @@ export class JobRunner {
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }
 
-  /** Whether a provider serves the model, or did recently. Any other name is arbitrary client text, which must not be stored. */
+  /** Whether the catalogue lists the model, or a provider serves it or did recently. Other names are client text, not to be stored. */
   knowsModel(model: string): boolean {
     const { models, recentlySeenModels } = this.#options;
     return models.serves(model) || recentlySeenModels.has(model);

@@ -25,7 +25,7 @@ export interface AppOptions {
   readonly maxWaitingPerModel?: number;
   /** Maximum time for a client to send its request. */
   readonly requestMs?: number;
-  /** Maximum time without any byte of a request body. */
+  /** Time within which at least 4096 bytes of a request body must arrive. */
   readonly bodyWindowMs?: number;
   /** Wraps the ledger, to simulate failures. */
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
@@ -34,12 +34,15 @@ export interface AppOptions {
   readonly random?: () => number;
   /** Maximum wait for a lock on the database file held by another process. */
   readonly databaseBusyMs?: number;
-  /** Interval at which changes by other coordinators are read, and lifetime of cached keys. */
+  /** Interval of reading rows that other coordinators changed. Also the lifetime of API keys in `ApiKeyCache`. */
   readonly refreshMs?: number;
-  /** Interval of model availability checks, and of component reports for the status page. */
+  /** Interval of checks whether models are available, and of reports on this coordinator's components for the status page. */
   readonly availabilityCheckMs?: number;
+  /** Interval of checks whether more machines get a new agent version. */
   readonly rolloutCheckMs?: number;
+  /** When managed Macs get device-management commands. */
   readonly deviceRules?: Partial<ScheduleRules>;
+  /** Interval of checks which of these commands are due. */
   readonly deviceIntervalMs?: number;
   /** Interval at which an agent polls for the approval of its device code. */
   readonly linkPollMs?: number;
@@ -55,6 +58,7 @@ export interface App {
   readonly developmentKeys: DevelopmentKeys | null;
   readonly providers: ProviderRegistry;
   readonly cluster: ClusterServices;
+  /** Tells other coordinators which rows this one has changed. */
   readonly changeHints: ChangeHints;
   /** Runs a check of the agent rollouts now. */
   readonly checkRollouts: () => Promise<void>;
@@ -66,6 +70,6 @@ export interface App {
   readonly transparencyLog: TransparencyLog;
   /** Port of the separate metrics server. Null without one. */
   readonly metricsPort: number | null;
-  /** Shuts the coordinator down; see `shutDown`. `graceMs` is for running jobs, and `abort` ends it early. */
+  /** Shuts the coordinator down. Running jobs have `graceMs` to end, by default `config.drainMs`; `abort` cuts this time short. */
   close(graceMs?: number, abort?: AbortSignal): Promise<void>;
 }

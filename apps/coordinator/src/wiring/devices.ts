@@ -26,7 +26,7 @@ export interface ManagedDevices {
   /** Handles a provider's request to enrol in device management. */
   readonly enrol: EnrolmentService;
   readonly onProviderEvent: (event: ProviderEvent) => void;
-  /** From now on, passes changed evidence to this registry. */
+  /** From now on, passes a provider's evidence to this registry after each read, changed or not. */
   notifyProviders(providers: ProviderRegistry): void;
 }
 

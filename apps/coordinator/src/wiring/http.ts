@@ -1,4 +1,4 @@
-/** `openHttpServer` creates the HTTP server without routes: limits on bodies and rates, API key authentication, audit log, console files. */
+/** `openHttpServer` creates the HTTP server without routes: body and rate limits, API key authentication, audit log, console files. */
 import type { FastifyInstance } from 'fastify';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { errorReason, StartupError } from '../config/startup-error.js';

@@ -62,7 +62,7 @@ struct MenuModel: Equatable {
         switch state {
         case .serving: return "bolt.circle.fill"
         case .idle: return "bolt.circle"
-        case .held: return "hourglass.circle"
+        case .waiting: return "hourglass.circle"
         case .needsOwner: return "exclamationmark.triangle"
         }
     }

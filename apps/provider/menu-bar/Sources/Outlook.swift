@@ -3,7 +3,7 @@ import Foundation
 /// Headline and reason of `inference-provider status`. Follows `jobOutlook` of the command line; `checks/outlooks.json` holds
 /// the cases that both must agree on.
 struct Outlook: Equatable {
-    enum State: String { case serving, idle, held, needsOwner = "needs_owner" }
+    enum State: String { case serving, idle, waiting, needsOwner = "needs_owner" }
 
     let state: State
     let headline: String
@@ -24,8 +24,8 @@ struct Outlook: Equatable {
 
     private static func starting(_ status: AgentStatus) -> Outlook? {
         switch status.state {
-        case "starting": return Outlook(.held, "Starting", "The models are being loaded.")
-        case "stopping": return Outlook(.held, "Stopping", "Running requests finish first.")
+        case "starting": return Outlook(.waiting, "Starting", "The models are being loaded.")
+        case "stopping": return Outlook(.waiting, "Stopping", "Running requests finish first.")
         default: return nil
         }
     }
@@ -34,7 +34,7 @@ struct Outlook: Equatable {
         guard let availability = status.availability, availability.state != "serving" else { return nil }
         let isLeaving = availability.state == "leaving"
         let texts = availability.reasons.map { sentence($0.text) } + (isLeaving ? ["Running requests finish first."] : [])
-        return Outlook(.held, isLeaving ? "Not accepting new requests" : closed, texts.isEmpty ? nil : texts.joined(separator: " "))
+        return Outlook(.waiting, isLeaving ? "Not accepting new requests" : closed, texts.isEmpty ? nil : texts.joined(separator: " "))
     }
 
     private static func unverified(_ status: AgentStatus) -> Outlook? {
@@ -43,7 +43,7 @@ struct Outlook: Equatable {
             return Outlook(.needsOwner, closed, sentence("Not connected to the coordinator\(problem)"))
         }
         if status.models.isEmpty { return Outlook(.needsOwner, closed, "No model is served.") }
-        guard let trust = status.trust else { return Outlook(.held, "Connected", "The coordinator is verifying this machine.") }
+        guard let trust = status.trust else { return Outlook(.waiting, "Connected", "The coordinator is verifying this machine.") }
         return trust.routable ? nil : Outlook(.needsOwner, closed, sentence(capitalized(words(trust.status))))
     }
 
@@ -53,7 +53,7 @@ struct Outlook: Equatable {
         guard let view = status.coordinatorView else { return Outlook(.serving, ready) }
         let routable = view.models.filter { $0.routable }
         if let first = view.models.first, routable.isEmpty {
-            return Outlook(.held, "\(closed) right now", sentence(capitalized(words(first.gate ?? first.state))))
+            return Outlook(.waiting, "\(closed) right now", sentence(capitalized(words(first.gate ?? first.state))))
         }
         if routable.reduce(0, { $0 + $1.demand.requestCount }) == 0 {
             return Outlook(.idle, ready, "No requests for these models in the last five minutes.")

@@ -1,4 +1,8 @@
-/** `serve`: runs the daemon in the foreground until a signal, the command `stop` or an update. Service managers run it with `--service`. */
+/**
+ * `serve`: runs the daemon in the foreground until a signal, the command `stop`, or the end of a parent process with an IPC channel.
+ *
+ * Service managers run it with `--service`. It then also ends for an update.
+ */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Logger, pino } from 'pino';
@@ -13,7 +17,7 @@ import { StartupError, startupErrorText } from '../startup-error.js';
 import { EXIT } from './exit-codes.js';
 import { readServeFlags, type ServeFlags, type ServeOptions, serveOptions } from './input/serve-options.js';
 
-/** After the drain, until the process exits regardless. */
+/** Time after the drain for the rest of the shutdown. After that, the process exits anyway. */
 const STOP_LIMIT_MS = 4_000;
 
 /** Exit code that requests a restart from the service manager (EX_TEMPFAIL, sysexits.h). */
@@ -47,7 +51,7 @@ export async function serve(args: readonly string[]): Promise<number> {
     const runtime = {
       config,
       readConfig: () => checkedConfig(flags),
-      servingOf: (now: Config) => serveOptions(flags, now),
+      modelSettingsOf: (now: Config) => serveOptions(flags, now),
       modelsAreNamed: flags.models !== undefined,
       fixedLogLevel,
       onStop: () => shutdown.request('control socket'),
@@ -56,7 +60,7 @@ export async function serve(args: readonly string[]): Promise<number> {
       log,
     };
     daemon = await Daemon.start({ ...options, ...runtime }, shutdown.requested);
-    // SIGHUP in a terminal: the terminal closed. Otherwise: reload the settings.
+    // In a terminal, SIGHUP means that the terminal was closed, and ends the process. Otherwise it reloads the settings.
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
   } catch (error) {
     if (shutdown.requested.aborted) return EXIT.fine;

@@ -42,8 +42,8 @@ const WindowSchema = Type.Object(
 export const ConfigSchema = Type.Object(
   {
     /** Address of the coordinator; may come from the command line instead. */
-    coordinator: Type.Optional(word('^(https?|wss?)://[^/\\s]+', 'an http or https address')),
-    /** For tests and demonstrations only. */
+    coordinator: Type.Optional(word('^(https?|wss?)://[^/\\s]+', 'an http, https, ws or wss address')),
+    /** Replaces the Secure Enclave by a key in a file, for tests and demonstrations only. */
     simulated_enclave: yesOrNo(false),
     log_level: oneOf(LOG_LEVELS, 'info'),
     /** Whether the owner may pause, resume and schedule this machine, and choose its models, from the console. */
@@ -60,7 +60,7 @@ export const ConfigSchema = Type.Object(
         kv_cache_type: oneOf(KV_CACHE_TYPES, 'f16'),
         /** Memory reserved for the owner in gigabytes. Default: two fifths of the memory. */
         reserve_gb: Type.Optional(Type.Number({ minimum: 0, maximum: 4096, expected: 'a number of gigabytes from 0 to 4096' })),
-        /** Maximum time that an unused model stays in memory; a model's own setting may be shorter. */
+        /** Maximum time that an unused model stays in memory: no limit, `idle_minutes`, or 10 s. A model's own setting may be shorter. */
         keep: oneOf(['always', 'idle', 'on_demand'], 'always'),
         /** Minutes without use after which `keep = "idle"` unloads a model. */
         idle_minutes: Type.Integer({ minimum: 1, maximum: 99_999, default: 10, expected: 'a whole number of minutes from 1 to 99999' }),
@@ -77,7 +77,7 @@ export const ConfigSchema = Type.Object(
         only_when_idle_minutes: Type.Optional(whole(1, 1440)),
         on_battery: oneOf(['stop', 'serve'], 'stop'),
         when_hot: oneOf(['stop', 'serve'], 'stop'),
-        /** Running jobs when serving stops: `hand_back` returns jobs without output to the coordinator at once. */
+        /** Running jobs when serving stops: `finish` gives them up to 10 minutes; `hand_back` returns those without output at once. */
         when_leaving: oneOf(['finish', 'hand_back'], 'finish'),
       },
       SECTION,
@@ -90,10 +90,11 @@ export const ConfigSchema = Type.Object(
       },
       SECTION,
     ),
+    /** Whether this Mac may be enrolled in the coordinator's device management. */
     enrolment: Type.Object({ enrol: yesOrNo(false) }, SECTION),
     hardening: Type.Object(
       {
-        /** Whether processes with a model have no network access, if the system supports the restriction. */
+        /** With `deny`, processes with a model have no network access, if the system supports the restriction. */
         engine_network: oneOf(['deny', 'allow'], 'deny'),
       },
       SECTION,

@@ -150,7 +150,7 @@ export class DaemonModels {
 
   /** Applies keep-alive times and the memory reserved for the owner. */
   applyConfig(config: Config): void {
-    const { models, reserve } = this.#options.servingOf(config);
+    const { models, reserve } = this.#options.modelSettingsOf(config);
     for (const refused of this.#opened.adjust(models, reserve)) logUnservableModel(this.#log, refused);
   }
 
@@ -160,10 +160,10 @@ export class DaemonModels {
    * @throws {ControlRefusal} Without a change: none can be served, or the command line names the models.
    */
   reload(config: Config): ModelsChange {
-    const { modelsAreNamed, servingOf } = this.#options;
+    const { modelsAreNamed, modelSettingsOf } = this.#options;
     if (modelsAreNamed) throw new ControlRefusal('models_named', 'the models are set on the command line');
     try {
-      const refused = this.#opened.change(servingOf(config).models);
+      const refused = this.#opened.change(modelSettingsOf(config).models);
       for (const model of refused) logUnservableModel(this.#log, model);
       this.#logKeptF16();
       const models = [...this.served.ids()];

@@ -30,7 +30,7 @@ export interface DaemonOptions {
   /** Reads the settings again. Throws an Error with a sentence for the owner. */
   readonly readConfig: () => Config;
   /** Values of the command line, else of these settings. */
-  readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
+  readonly modelSettingsOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
   /** Whether the command line names the models, so that commands and the console cannot change them. */
   readonly modelsAreNamed: boolean;
   /** Log level from the environment, which overrides the settings; null if unset. */

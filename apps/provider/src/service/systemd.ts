@@ -12,7 +12,7 @@ interface SystemdOptions {
   readonly folder: string;
 }
 
-const SHOWN_PROPERTIES = ['LoadState', 'ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus'];
+const SHOWN_PROPERTIES = ['ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus'];
 
 export class Systemd implements ServiceManager {
   readonly name = 'systemd';
@@ -25,7 +25,7 @@ export class Systemd implements ServiceManager {
     const state = await this.state(definition.label);
     await this.#runSystemctl(['enable', unit]);
     if (state.kind === 'running' && !changed) return 'already_running';
-    // `restart` also ends the wait for a delayed restart.
+    // Not `start`, which would neither apply a changed unit nor end the wait for a delayed restart.
     await this.#runSystemctl(['restart', unit]);
     return 'started';
   }
@@ -93,6 +93,7 @@ export function parseSystemctlShow(text: string): ServiceState {
   const values = new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
   const pid = Number(values.get('MainPID'));
   const state = values.get('ActiveState');
+  // `failed` precedes a delayed restart, and remains after a stop that exceeded its time.
   if (values.get('SubState') === 'auto-restart' || values.get('SubState') === 'auto-restart-queued' || state === 'failed') {
     return { kind: 'waiting', lastExit: `${values.get('Result') ?? 'unknown'} (${values.get('ExecMainStatus') ?? '?'})` };
   }
@@ -105,7 +106,7 @@ function systemctlError(verb: string, { code, stderr, stdout }: ToolResult): Ser
   return new ServiceError(`systemctl --user ${verb} was refused (${code})${message === '' ? '' : `: ${message}`}`);
 }
 
-/** The text of the user unit (systemd.service(5), systemd.exec(5)). */
+/** Text of the user unit (systemd.service(5), systemd.exec(5)). Before systemd 254, restarts are always two seconds apart. */
 export function systemdUnit({ command, environment, outputFile, dataDir, stopSeconds }: ServiceDefinition): string {
   return `[Unit]
 Description=Inference provider

@@ -37,6 +37,8 @@ describe('the table', () => {
       expect.arrayContaining(['--link', '--no-link', '--no-enrol', '--yes']),
     );
     expect(commandOf('completion')?.choices).toEqual(['bash', 'zsh', 'fish']);
+    expect(commandOf('remote-control')?.choices).toEqual(['on', 'off']);
+    expect(commandOf('notifications')?.choices).toEqual(['on', 'off', 'test']);
     expect([commandOf('models pull')?.takesFile, commandOf('models use')?.takesFile]).toEqual([true, false]);
   });
 

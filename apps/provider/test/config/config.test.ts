@@ -129,7 +129,7 @@ describe('a file of settings', () => {
     ],
     ['availability.on_battery = "sreve"', 'config.toml:1:14: availability.on_battery must be one of "stop", "serve"'],
     ['[availability]\ntime_zone = "Europe/Nowhere"', 'config.toml:2:1: availability.time_zone: there is no time zone "Europe/Nowhere"'],
-    ['coordinator = "ftp://x"', 'config.toml:1:1: coordinator must be an http or https address'],
+    ['coordinator = "ftp://x"', 'config.toml:1:1: coordinator must be an http, https, ws or wss address'],
     ['log_level = ', 'config.toml:1:13: this is not TOML: invalid value'],
     ['[models]\n[models]', 'config.toml:2:2: this is not TOML: trying to redefine an already defined table or value'],
   ])('is refused with its place: %j', (text, sentence) => {

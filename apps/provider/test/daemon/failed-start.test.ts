@@ -33,7 +33,7 @@ it('ends the parts that had started', async () => {
       reserve: 0,
       config: DEFAULTS,
       readConfig: () => DEFAULTS,
-      servingOf: () => ({ models, reserve: 0 }),
+      modelSettingsOf: () => ({ models, reserve: 0 }),
       modelsAreNamed: true,
       fixedLogLevel: null,
       onStop: () => {},

@@ -195,7 +195,7 @@ describe('launchd', () => {
 
 describe('systemd', () => {
   const systemd = (run: RunTool): Systemd => new Systemd({ run, user: 'ada', folder: dir });
-  const state = 'systemctl --user show --property=LoadState,ActiveState,SubState,MainPID,Result,ExecMainStatus inference-provider.service';
+  const state = 'systemctl --user show --property=ActiveState,SubState,MainPID,Result,ExecMainStatus inference-provider.service';
 
   it('gets a valid unit', () => {
     const path = join(dir, 'inference-provider.service');

@@ -39,7 +39,7 @@ export class AcmeServer {
   lastAnswer: { readonly status: number; readonly body: string } | null = null;
 
   private constructor(options: AcmeServerOptions) {
-    this.#now = options.now ?? Date.now;
+    this.#now = options.now ?? (() => Date.now());
     this.hook = options.hook;
     this.#server = createServer((request, response) => {
       this.#route(request).then(

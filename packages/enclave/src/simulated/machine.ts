@@ -1,7 +1,8 @@
 /**
- * The Mac that the simulated helper reports, always without a Secure Enclave.
+ * The Mac that the simulated helper reports, always without a Secure Enclave. The real helper is the program that holds the agent's key.
  *
- * `simulated-machine.json` in the data directory overrides the profile. The file is read again for each statement.
+ * Each of `attest` and `answer_challenge` takes the members from `simulated-machine.json` in the data directory, read anew, else from the
+ * option `--profile`, else from defaults.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -47,7 +48,7 @@ export function parseMachine(text: string, source: string): SimulatedMachine {
   throw new Refusal('bad_request', `${source} is not a profile of a simulated machine`);
 }
 
-/** Current machine. Throws {@link Refusal} if the override file is invalid. */
+/** Current machine. Throws {@link Refusal}: `bad_request` if the file is invalid, `io` if it cannot be read. */
 export function readMachine(dataDir: string, profile: SimulatedMachine, publicKey: Uint8Array): Required<SimulatedMachine> {
   return {
     chip_name: 'Simulated M-series',
@@ -71,7 +72,7 @@ function readOverrides(dataDir: string): SimulatedMachine {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw new Refusal('io', `${MACHINE_FILE} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
-  // A broken file must not switch the protections back on.
+  // Not ignored: an invalid file must not switch protections (SIP, secure boot, authenticated root) back on.
   return parseMachine(text, MACHINE_FILE);
 }
 

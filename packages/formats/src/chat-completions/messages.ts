@@ -107,7 +107,10 @@ function refusalTextOf(part: Part, { role }: Message): string | null {
 
 function onlyTextOf(part: Part, { role }: Message, path: string): string {
   if (part.type === 'image_url' || part.type === 'file')
-    rejectUnsupported(path, `${path}: images are not allowed in messages of the role "${role}", only in those of "user" and "tool".`);
+    rejectUnsupported(
+      path,
+      `${path}: images and files are not allowed in messages of the role "${role}", only in those of "user" and "tool".`,
+    );
   return textOf(part, path);
 }
 

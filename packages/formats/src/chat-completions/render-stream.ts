@@ -26,18 +26,18 @@ export function finishReasonOf(reason: CompletedFinishReason, { legacyFunctions 
 }
 
 export class ChatStreamRenderer implements StreamRenderer {
-  /** JSON of a chunk before its choices. */
+  /** `data: ` and the JSON of a chunk before its choices. */
   readonly #head: string;
-  /** `"usage":null`, which every chunk before the usage chunk contains; empty if no usage was requested. */
+  /** `,"usage":null`, which every chunk before the usage chunk contains; empty if no usage was requested. */
   readonly #noUsage: string;
   /** JSON of a text chunk after its text. */
   readonly #afterText: string;
   readonly #options: ChatAnswerOptions;
-  /** JSON of a chunk before the delta of the current choice. */
+  /** `data: ` and the JSON of a chunk before the delta of the current choice. */
   #beforeDelta = '';
-  /** JSON of a text chunk of the current choice before its text. */
+  /** `data: ` and the JSON of a text chunk of the current choice before its text. */
   #beforeText = '';
-  /** Choices that a `choice_finish` event ended; 0 for a single choice, which only the finish event ends. */
+  /** Number of choices ended by a `choice_finish` event. Stays 0 in an answer with a single choice, which the `finish` event ends. */
   #finishedChoices = 0;
   #state: 'unopened' | 'open' | 'finished' = 'unopened';
 
@@ -114,7 +114,7 @@ export class ChatStreamRenderer implements StreamRenderer {
     return `${this.#opening('""')}${this.#chunk('{}', `"${finishReasonOf(reason, this.#options)}"`)}`;
   }
 
-  /** The chunk with the role, which precedes the first other chunk of a choice; else empty. */
+  /** The chunk with the role, which begins each choice. Empty if the choice has begun. */
   #opening(content: '""' | 'null'): string {
     if (this.#state !== 'unopened') return '';
     this.#state = 'open';
@@ -127,9 +127,10 @@ export class ChatStreamRenderer implements StreamRenderer {
 }
 
 /**
- * Signature and terminator of a stream. The event has the members of a chunk, because clients validate every event as a chunk.
+ * Signature of the rendered bytes, and terminator of the stream.
  *
- * Form `comment` is for clients that expect a choice in every event.
+ * Form `event` is a chunk without choices, because clients validate every event as a chunk. Form `comment` is for clients that expect a
+ * choice in every event.
  */
 export function chatSignatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;

@@ -1,7 +1,8 @@
 /**
  * Admin API schemas: providers, health, prices, catalogue, audit log.
  *
- * `hold` is an operator's quarantine of a provider; a restrained provider is restricted because of failed jobs.
+ * `hold` and `held` mean quarantine by an operator for providers, and reservation for money and request bytes. A provider that is
+ * restricted because of failed jobs is `restrained`; one without restriction is `well`.
  */
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -33,6 +34,7 @@ const AdminProviderSchema = Type.Object({
   status: Type.String(),
   reason: nullable(Type.String()),
   trust_level: nullable(Type.String()),
+  /** The single checks on which the trust level is based. */
   trust_parts: Type.Array(
     Type.Object({
       name: Type.String(),
@@ -41,16 +43,17 @@ const AdminProviderSchema = Type.Object({
       detail: nullable(Type.String()),
     }),
   ),
+  /** Whether the provider passed the newest challenge that is no longer open. */
   attested: Type.Boolean(),
   simulated: Type.Boolean(),
   serial_number: Type.String(),
   agent: Type.Object({ name: Type.String(), version: Type.String() }),
   models: Type.Array(Type.String()),
   refused_models: Type.Array(Type.Object({ id: Type.String(), reason: Type.String() })),
-  /** Why the provider can take no job at this moment; null if it can. */
+  /** Why the provider can take no job at this moment, such as `away` or `no_free_slot`; null if it can. */
   gate: nullable(Type.String()),
   hold: nullable(AdminHoldSchema),
-  /** Placements on the provider since it connected. */
+  /** Number of jobs that the scheduler assigned to the provider since it connected. */
   placements: count,
   share_of_placements: Type.Number(),
   speeds: Type.Array(Type.Object({ model: Type.String(), prefill_tps: Type.Number(), decode_tps: Type.Number(), measured_jobs: count })),
@@ -58,7 +61,7 @@ const AdminProviderSchema = Type.Object({
     Type.Object({
       model: Type.String(),
       answers: count,
-      /** Mean per answer. */
+      /** Mean per answer of tokens without visible text, such as think segments. */
       hidden_tokens: Type.Number(),
       /** Mean per answer. */
       completion_tokens: Type.Number(),
@@ -83,7 +86,13 @@ const AdminProviderSchema = Type.Object({
   key_expires_at: nullable(milliseconds),
   registered_at: milliseconds,
   last_heard_at: milliseconds,
-  counters: Type.Object({ unknown_messages: count, stray_messages: count, missed_challenges: count, late_answers: count }),
+  counters: Type.Object({
+    unknown_messages: count,
+    stray_messages: count,
+    missed_challenges: count,
+    /** Answers to challenges after their time. */
+    late_answers: count,
+  }),
 });
 export type AdminProvider = Static<typeof AdminProviderSchema>;
 
@@ -148,8 +157,10 @@ const Counted = Type.Array(Type.Object({ code: Type.String(), count }));
 const queueCounts = Type.Object({
   running_jobs: count,
   waiting_requests: count,
+  /** Image requests that wait for a provider. */
   waiting_for_images: count,
   held_request_bytes: count,
+  /** Limit of `held_request_bytes`. */
   most_held_request_bytes: count,
 });
 const fleetCounts = Type.Object({
@@ -197,7 +208,7 @@ export const AdminHealthSchema = Type.Object({
   ),
   recent: Type.Object({
     minutes: count,
-    /** Outcomes of jobs: `delivered`, `client_gone`, `refused` (by a provider, end-to-end mode only), or the code of the error. */
+    /** Outcomes of jobs: `delivered`, `client_gone`, `refused` (a provider refused a sealed request), or the code of the error. */
     jobs: Counted,
     /** `attempt_failed:<reason>`, `provider_ended:<code>`, `provider_quarantined`, `ledger_failed:<step>`. */
     problems: Counted,
@@ -221,20 +232,21 @@ export const AdminHealthSchema = Type.Object({
 export type AdminHealth = Static<typeof AdminHealthSchema>;
 
 const Percentiles = nullable(Type.Object({ p50: Type.Number({ minimum: 0 }), p95: Type.Number({ minimum: 0 }) }));
+/** Average over the interval, summed over coordinators. */
 const average = Type.Number({ minimum: 0 });
 
 const HealthPoint = Type.Object({
   /** Start of the interval. */
   at: time,
-  /** Number of coordinators that reported for this interval. If 0, the other members are empty. */
+  /** Number of coordinators that reported for this interval. If 0, counts are 0, and nullable members null. */
   coordinators: count,
   requests: Type.Object({
     delivered: count,
     /** The client disconnected. */
     cancelled: count,
-    /** Refused because of an invalid request, a low balance or a rate limit. */
+    /** Refused by a provider, or with an error status below 500. */
     refused: count,
-    /** Failed because of the network. */
+    /** Failed with an error status of 500 or above. */
     failed: count,
   }),
   /** Failed requests by error code, most frequent first. */
@@ -243,7 +255,7 @@ const HealthPoint = Type.Object({
   latency_ms: Percentiles,
   /** Time to the first content of streams, in milliseconds. */
   first_token_ms: Percentiles,
-  /** Averages over the interval, summed over coordinators. */
+  /** Waiting requests. `max`: sum of the maxima of all coordinators. */
   queue: Type.Object({ average, max: count }),
   running_jobs: average,
   providers: Type.Array(Type.Object({ trust_level: Type.String(), average })),
@@ -279,7 +291,7 @@ export type AdminHealthPoint = AdminHealthHistory['data'][number];
 const rates = { prompt_per_million: count, cached_per_million: count, completion_per_million: count, per_image: count };
 const price = { id: Type.String(), model: Type.String(), ...rates, valid_from: time };
 
-/** `GET /admin/v1/prices` and `GET /admin/v1/prices/{model}`. */
+/** Entry of `GET /admin/v1/prices`, and response of `PUT /admin/v1/prices/{model}`. */
 export const AdminPriceSchema = Type.Object(price);
 export type AdminPrice = Static<typeof AdminPriceSchema>;
 export const AdminPriceListSchema = Type.Object({
@@ -309,6 +321,7 @@ export const AdminCatalogueEntrySchema = Type.Object({
 export type AdminCatalogueEntry = Static<typeof AdminCatalogueEntrySchema>;
 export const AdminCatalogueSchema = Type.Object({
   object: Type.Literal('list'),
+  /** Whether models outside this list are rejected. */
   exclusive: Type.Boolean(),
   currency: Type.Literal('micro_usd'),
   data: Type.Array(AdminCatalogueEntrySchema),

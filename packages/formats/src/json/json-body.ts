@@ -1,13 +1,13 @@
 /**
  * Parses a request body as JSON: strict UTF-8, no duplicate members, bounded nesting and number of values.
  *
- * NUL characters and lone surrogates in strings of an object are rejected too, because engines reject them.
+ * NUL characters and lone surrogates in string values are rejected too, because engines reject them, except in bodies that are arrays.
  */
 import { fromUtf8 } from '@inference/protocol';
 import { RequestError } from '../errors/errors.js';
 import { MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES, structureProblem } from './json-structure.js';
 
-/** Returns the parsed body. Throws RequestError `invalid_json`, or `invalid_request` for a string with characters as above. */
+/** Throws RequestError: `invalid_request` for a NUL character or lone surrogate, `invalid_json` for all other faults. */
 export function readJsonBody(body: Uint8Array): unknown {
   const json = decode(body);
   rejectBadStructure(json);
@@ -52,7 +52,7 @@ function parse(json: string): unknown {
   }
 }
 
-/** Escapes of NUL and surrogates. Unescaped, UTF-8 excludes lone surrogates, and JSON excludes NUL. */
+/** Escapes of NUL and surrogates. Unescaped ones have been rejected: UTF-8 has no lone surrogates, and JSON no raw NUL. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 function rejectBadText(json: string, value: unknown): void {

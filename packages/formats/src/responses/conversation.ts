@@ -117,7 +117,7 @@ function textOfPart(part: unknown, path: string): string {
   if (typeof type !== 'string') return rejectInvalid(`${path}.type`, `${path}.type must be a string.`);
   if (type === 'refusal' && typeof refusal === 'string') return refusal;
   if (type === 'input_image' || type === 'input_file')
-    return rejectUnsupported(path, `${path}: images are allowed only in messages of the user and in results of functions.`);
+    return rejectUnsupported(path, `${path}: images and files are allowed only in messages of the user and in results of functions.`);
   if (!TEXT_PARTS.has(type))
     return rejectUnsupported(
       path,

@@ -188,7 +188,7 @@ export class CreditLeases {
     await Promise.all(this.#taking.values());
     await this.#renewing;
     for (const { account, id } of [...this.#leaseById.values()])
-      await this.#options.transact((transaction) => endLease(transaction, account, id));
+      await this.#options.transact((transaction) => endLease(transaction, account, id, { onlyIfExpired: false }));
     this.#leaseById.clear();
     this.#leasesByAccount.clear();
   }

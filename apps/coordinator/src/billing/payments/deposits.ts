@@ -21,7 +21,7 @@ interface DepositsOptions {
 type EventOutcome =
   /** The deposit was credited. */
   | 'posted'
-  /** An unpaid order was marked as expired or failed. */
+  /** The order was marked as expired or failed, unless it had already ended. */
   | 'noted'
   /** The account was suspended for review. */
   | 'flagged'

@@ -1,18 +1,19 @@
 /**
- * `Outbox`: sending side of a link conversation. Gathers frames into envelopes, and transmits them in two lanes (control and data).
+ * `Outbox`: sending side of a conversation (all exchanges over a link until it is lost). Gathers frames into envelopes, and transmits
+ * them in two lanes (control and data).
  *
- * The window limits the unacknowledged bytes of the data lane.
+ * The window limits the unacknowledged bytes of the data lane. The `head` of a frame is its first byte: type and flags.
  */
 import { CONTROL_LANE, DATA_LANE, ENVELOPE_HEADER_BYTES, type LaneNumber, writeAfterControl } from './envelope.js';
 import { FrameBatch, MAX_FRAGMENT_BYTES } from './frame.js';
 import { SendLane } from './lanes.js';
 
-/** Payload bytes of the frames in one envelope, about. A larger frame gets its own envelope. */
+/** Approximate maximum of payload bytes in one envelope. A larger frame gets its own envelope. */
 const GATHER_BYTES = 64 * 1024;
 const MIN_FRAGMENT_BYTES = 16 * 1024;
 /** Size of memory blocks that small envelopes share, which is cheaper than one allocation per envelope. */
 const BLOCK_BYTES = 64 * 1024;
-/** Extra space of the control lane for small error frames such as `overloaded`. */
+/** Extra space of the control lane for small frames that end something: cancels, aborts, and errors such as `overloaded`. */
 const CONTROL_HEADROOM_BYTES = 1024 * 1024;
 
 export interface OutboxOptions {
@@ -41,7 +42,7 @@ export class Outbox {
     return this.control.unacknowledgedBytes + this.#controlBatch.bytes + this.data.unacknowledgedBytes + this.#dataBatch.bytes;
   }
 
-  /** Maximum fragment size: at most half of the window, so that several streams can share the window. */
+  /** Maximum fragment size: half of the window within fixed limits, so that several streams can share the window. */
   get fragmentBytes(): number {
     return Math.min(MAX_FRAGMENT_BYTES, Math.max(MIN_FRAGMENT_BYTES, this.windowBytes >> 1));
   }
@@ -57,7 +58,7 @@ export class Outbox {
     this.#dataBatch.add(head, id, payload);
   }
 
-  /** False: the control lane is full. `mayUseHeadroom`: allows {@link CONTROL_HEADROOM_BYTES} more. */
+  /** Adds a control frame. Returns false if the lane is full; with `mayUseHeadroom`, it has {@link CONTROL_HEADROOM_BYTES} more space. */
   addControl(head: number, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
     const max = this.#options.maxControlBytes + (mayUseHeadroom ? CONTROL_HEADROOM_BYTES : 0);
     if (this.control.unacknowledgedBytes + this.#controlBatch.bytes + payload.length > max) return false;
@@ -80,11 +81,12 @@ export class Outbox {
     this.#pack(this.data, this.#dataBatch);
   }
 
-  /** Writes gathered frames, if any, into an envelope of a lane. Receivers reject an envelope that has a lane but no frames. */
+  /** Writes gathered frames into an envelope of a lane. No effect without frames, because receivers reject a lane's empty envelope. */
   #pack(lane: SendLane, batch: FrameBatch): void {
     if (batch.isEmpty) return;
     const envelope = this.#allocate(ENVELOPE_HEADER_BYTES + batch.bytes);
     batch.writeTo(envelope);
+    // The receiver of a data envelope must process this control envelope first.
     writeAfterControl(envelope, lane === this.data ? this.control.lastSequence : 0);
     batch.clear();
     lane.push(envelope);

@@ -158,10 +158,10 @@ export class ClusterPlacements implements Placements {
   }
 
   /** Chooses a coordinator by the digests of all, including this coordinator's own, which is refreshed first. */
-  #choose(request: SlotRequest, contacted: ReadonlySet<string>) {
+  #choose(request: SlotRequest, excludedOwners: ReadonlySet<string>) {
     const { membership, self, now, random } = this.#options;
     this.#refreshOwnDigest(request.model);
-    return chooseOwner(membership.digests.of(request.model), this.#ownerRequest(request, contacted), self, now(), random);
+    return chooseOwner(membership.digests.of(request.model), this.#ownerRequest(request, excludedOwners), self, now(), random);
   }
 
   /** Id of a peer whose digest shows a free slot; null: none. */
@@ -170,7 +170,7 @@ export class ClusterPlacements implements Placements {
     return choice.kind === 'ask' ? choice.owner : null;
   }
 
-  #ownerRequest(request: SlotRequest, contacted: ReadonlySet<string>): OwnerRequest {
+  #ownerRequest(request: SlotRequest, excludedOwners: ReadonlySet<string>): OwnerRequest {
     const { client, prefixes, registry, self } = this.#options;
     const { work, image = null, trustFloor, exclude, promptPrefixes, sort = null } = request;
     const excludedCountByOwner = new Map<string, number>();
@@ -184,7 +184,7 @@ export class ClusterPlacements implements Placements {
       contextTokens: 0,
       imageSize: image === null ? null : image.pixels,
       trustFloor,
-      excludedOwners: contacted,
+      excludedOwners,
       excludedProviders: excludedCountByOwner,
       sort,
       prefix: prefixes.find(promptPrefixes),

@@ -85,7 +85,7 @@ export async function endLease(
   transaction: Database,
   account: string,
   id: string,
-  { onlyIfExpired = false }: { readonly onlyIfExpired?: boolean } = {},
+  { onlyIfExpired }: { readonly onlyIfExpired: boolean },
 ): Promise<void> {
   await lockBalance(transaction, account);
   const ended = await transaction

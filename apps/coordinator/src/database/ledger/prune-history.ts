@@ -30,6 +30,7 @@ const RETAINED_PENDING_DAYS = MAX_MATURITY_DAYS + 2;
 interface Pruned {
   readonly jobs: number;
   readonly postings: number;
+  /** Rows of `account_hours`. */
   readonly hours: number;
 }
 
@@ -135,7 +136,7 @@ async function foldPostings(transaction: Database, before: number): Promise<numb
   return rows.length;
 }
 
-/** Deletes old roll-up rows. Resolves to the number of deleted hours. */
+/** Deletes old roll-up rows. Resolves to the number of deleted rows of `account_hours`. */
 async function foldHours(database: Database, repeatUntilDone: (prune: () => Promise<number>) => Promise<number>): Promise<number> {
   const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '30d').executeTakeFirstOrThrow();
   const oldest = newest - (WINDOW_HOURS['30d'] ?? 0);

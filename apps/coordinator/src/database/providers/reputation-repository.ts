@@ -136,7 +136,11 @@ export class ReputationRepository {
     this.#rows.put(providerId, reputation);
   }
 
-  /** Reads rows that other coordinators wrote, except of providers with queued rows. Deleted rows are not reported: they expire here too. */
+  /**
+   * Reports changed rows, except of providers with queued rows, or with changes during the read.
+   *
+   * Deleted rows are not reported, because the reputations expire here too.
+   */
   refresh(): Promise<void> {
     return this.#readNext(null);
   }

@@ -10,7 +10,7 @@ import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Route } from '../request/job-routing.js';
 
-/** Images of a plain-mode image response: inside its signed body, or sent after it for download. */
+/** Images of a plain-mode image response: inside its signed body, or received before the body and stored for download. */
 export interface Attachments {
   /** Hexadecimal SHA-256 of the signed body, or the fault of the received parts. */
   signedSha256(): { readonly sha256: string } | { readonly problem: `image.${string}` };

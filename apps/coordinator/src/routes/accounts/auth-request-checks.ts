@@ -1,5 +1,6 @@
 /**
- * Checks of requests to the routes of auth-routes.ts before better-auth, the sign-in library, gets them. Each returns the error or null.
+ * Checks of requests to the routes of auth-routes.ts before better-auth, the sign-in library, gets them. `headerError` and `inputError`
+ * return the error or null.
  */
 import { type ApiError, apiError, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';

@@ -10,7 +10,13 @@ import {
   USAGE_SORTS,
 } from '@inference/formats';
 import type { FailedRequestRepository, ListedFailure } from '../../database/failed-request-repository.js';
-import { findUsedJob, listUsage, positionOf, type RequestFilter, type UsedJob } from '../../database/request-list-repository.js';
+import {
+  findSettledJob,
+  listSettledJobs,
+  positionOf,
+  type RequestFilter,
+  type SettledJob,
+} from '../../database/request-list-repository.js';
 import type { Database } from '../../database/tables.js';
 import { findJobId } from '../../inference/request/job-id.js';
 import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
@@ -27,7 +33,7 @@ interface RequestRoutes {
 export function addRequestRoutes(api: ConsoleApi, { database, failedRequests, now }: RequestRoutes): void {
   api.add({ method: 'GET', path: '/usage', response: ConsoleUsagePageSchema }, async (call) => {
     const page = readSortedPage(call.query, USAGE_SORTS);
-    const jobs = await listUsage(database, readRequestFilter(call, now()), page, { limit: page.limit + 1, after: page.after });
+    const jobs = await listSettledJobs(database, readRequestFilter(call, now()), page, { limit: page.limit + 1, after: page.after });
     return toSortedPage(jobs, page, (job) => positionOf(job, page.sort), entryOf);
   });
 
@@ -41,7 +47,7 @@ export function addRequestRoutes(api: ConsoleApi, { database, failedRequests, no
     const accountId = caller.account.id;
     const id = findJobId(params.request_id ?? '');
     if (id === null) throw requestNotFound();
-    const job = await findUsedJob(database, accountId, id);
+    const job = await findSettledJob(database, accountId, id);
     if (job !== null) {
       return { state: 'completed' as const, ...entryOf(job), cached_tokens: job.cachedTokens, hidden_tokens: job.hiddenTokens };
     }
@@ -65,7 +71,7 @@ export function readRequestFilter({ caller, query }: Pick<ConsoleCall<unknown>, 
   };
 }
 
-export function entryOf(job: UsedJob): ConsoleUsageEntry {
+export function entryOf(job: SettledJob): ConsoleUsageEntry {
   return {
     request_id: job.jobId,
     completed_at: isoTime(job.endedAt),

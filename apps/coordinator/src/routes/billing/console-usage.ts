@@ -1,7 +1,13 @@
 /** Routes under `/console/v1`: usage of an account by day (`/usage/days`), by hour (`/usage/hours`) and as a file (`/usage.csv`). */
 import { ConsoleUsageDaysSchema, ConsoleUsageHoursSchema, RequestError } from '@inference/formats';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
-import { listUsage, positionOf, type RequestFilter, type SortPosition, type UsedJob } from '../../database/request-list-repository.js';
+import {
+  listSettledJobs,
+  positionOf,
+  type RequestFilter,
+  type SettledJob,
+  type SortPosition,
+} from '../../database/request-list-repository.js';
 import type { Database } from '../../database/tables.js';
 import { type ModelUsage, usageDays, usageHours } from '../../database/usage-repository.js';
 import { HOUR_MS } from '../../time-units.js';
@@ -48,7 +54,7 @@ function usageBody({ model, requests, promptTokens, completionTokens, images, co
 async function* csvLines(database: Database, filter: RequestFilter): AsyncGenerator<string> {
   yield csvLine(COLUMNS);
   for (let after: SortPosition | null = null; ; ) {
-    const jobs = await listUsage(database, filter, { sort: 'time', order: 'desc' }, { limit: ROWS_PER_READ, after });
+    const jobs = await listSettledJobs(database, filter, { sort: 'time', order: 'desc' }, { limit: ROWS_PER_READ, after });
     if (jobs.length > 0) yield jobs.map(lineOf).join('');
     const last = jobs.at(-1);
     if (jobs.length < ROWS_PER_READ || last === undefined) return;
@@ -70,7 +76,7 @@ const COLUMNS = [
   'cost_usd',
 ];
 
-function lineOf(job: UsedJob): string {
+function lineOf(job: SettledJob): string {
   const entry = entryOf(job);
   return csvLine([
     entry.completed_at,

@@ -18,7 +18,7 @@ import { ClientConnection } from '../../inference/delivery/client-connection.js'
 import type { Delivery } from '../../inference/delivery/delivery.js';
 import { PlainDelivery } from '../../inference/delivery/plain-delivery.js';
 import { plainHeaders, providerHeaders } from '../../inference/delivery/response-headers.js';
-import { SendQueues } from '../../inference/delivery/send-queues.js';
+import type { SendQueues } from '../../inference/delivery/send-queues.js';
 import { SseFraming } from '../../inference/delivery/sse-framing.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
 import type { JobRunner } from '../../inference/job-runner.js';
@@ -41,22 +41,17 @@ export interface EndpointDeps extends RunJobDeps, TokenCountingLimits, ImageFetc
   readonly runner: JobRunner;
   readonly timings: JobTimings;
   readonly prefixHashes: PrefixHashes;
+  /** Shared by all endpoints, because each reading lists all connections of the machine. */
+  readonly sendQueues: SendQueues;
 }
 
 export function addTextEndpoints(server: FastifyInstance, deps: EndpointDeps): void {
-  // Shared by all endpoints, because each reading lists all connections of the machine.
-  const sendQueues = new SendQueues();
   for (const { const: endpoint } of EndpointSchema.anyOf) {
-    if (endpoint !== '/v1/images/generations') addEndpoint(server, deps, endpoint, sendQueues);
+    if (endpoint !== '/v1/images/generations') addEndpoint(server, deps, endpoint);
   }
 }
 
-function addEndpoint(
-  server: FastifyInstance,
-  deps: EndpointDeps,
-  endpoint: Exclude<Endpoint, '/v1/images/generations'>,
-  sendQueues: SendQueues,
-): void {
+function addEndpoint(server: FastifyInstance, deps: EndpointDeps, endpoint: Exclude<Endpoint, '/v1/images/generations'>): void {
   const options = {
     schema: inferenceRouteSchema(endpoint),
     onRequest: server.guards.apiKey,
@@ -78,7 +73,7 @@ function addEndpoint(
     if (admitBytes !== null && job.inputImages !== null && !(await admitBytes(bytesChargedForPixels(job.inputImages)))) return;
     // From here, `runJob` writes the response, not Fastify.
     reply.hijack();
-    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, sendQueues, reply.getHeaders());
+    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, deps.sendQueues, reply.getHeaders());
     await runJob(deps, request, job, { delivery: deliveryFor(deps, job, client, request), signal: client.signal });
   });
 }

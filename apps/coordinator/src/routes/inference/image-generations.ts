@@ -25,7 +25,7 @@ const ENDPOINT = '/v1/images/generations';
 /** Maximum time from the first byte of a provider's response to its last, in milliseconds. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
-interface ImageDeps extends Omit<EndpointDeps, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
+interface ImageDeps extends Omit<EndpointDeps, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher' | 'sendQueues'> {
   readonly store: ImageStore;
   readonly deferredReceipts: DeferredReceipts;
   readonly supply: ImageSupply;

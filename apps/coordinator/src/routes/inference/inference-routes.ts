@@ -8,6 +8,7 @@ import type { CatalogueRepository } from '../../database/providers/catalogue-rep
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
 import type { ImageStore } from '../../images/image-store.js';
+import { SendQueues } from '../../inference/delivery/send-queues.js';
 import type { Tracer } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import type { JobTimings } from '../../inference/job-timings.js';
@@ -72,9 +73,11 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
     countTokensLimit: new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute }),
     countTokensNetworkLimit: countTokensNetworkLimit(deps),
   };
-  addTextEndpoints(server, { ...inference, ...countTokens, imageFetcher: deps.imageFetcher });
+  const sendQueues = new SendQueues();
+  addTextEndpoints(server, { ...inference, ...countTokens, sendQueues, imageFetcher: deps.imageFetcher });
   addSealedRequests(server, {
     ...inference,
+    sendQueues,
     ...countTokens,
     imageFetcher: null,
     freeRefusals: new FreeRefusals(now),

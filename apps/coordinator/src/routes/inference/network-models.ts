@@ -17,9 +17,9 @@ import { jsonResponse } from '../plugins/route-schemas.js';
 import { networkModels } from './model-parts.js';
 import { type ModelsView, modelEntry } from './models.js';
 
-const MAX_STATISTICS_AGE_MS = 60_000;
+const MAX_LIST_AGE_MS = 60_000;
 
-interface NetworkModelRoutes {
+interface NetworkModelsDeps {
   readonly readModels: ModelsView;
   readonly views: NetworkViews;
   readonly performance: ModelPerformance;
@@ -28,11 +28,12 @@ interface NetworkModelRoutes {
   readonly now: () => number;
 }
 
-export function addNetworkModels(server: FastifyInstance, routes: NetworkModelRoutes): void {
-  const { readModels, views, performance, availability, prices, now } = routes;
+export function addNetworkModels(server: FastifyInstance, deps: NetworkModelsDeps): void {
+  const { readModels, views, performance, availability, prices, now } = deps;
+  // A part has the histograms of one coordinator.
   const readPerformance = views.define('model-performance', { query: Type.Null(), part: PerformancePartSchema }, () => performance.part());
   const cache = new TimedCache({
-    maxAgeMs: MAX_STATISTICS_AGE_MS,
+    maxAgeMs: MAX_LIST_AGE_MS,
     now,
     make: async (time) => {
       const [models, performances, uptimes] = await Promise.all([readModels(null), readPerformance(null), availability.read(time)]);
@@ -45,12 +46,12 @@ export function addNetworkModels(server: FastifyInstance, routes: NetworkModelRo
     },
   });
   const schema = {
-    summary: 'Models that are served now, with prices, measured performance and uptime. Statistics are at most one minute old.',
+    summary: 'Served models, with prices, measured performance and uptime. Prices are current; the rest is at most one minute old.',
     tags: ['Models'],
     response: { 200: jsonResponse('NetworkModels') },
   };
   addPublicRoute(server, '/v1/network/models', schema, async (_request, reply) => {
-    // A new price takes effect at once, so HTTP caches must revalidate.
+    // A new price takes effect at once: the cache above has no prices, and HTTP caches must revalidate.
     reply.header('cache-control', 'no-cache');
     const { updatedAt, models } = (await cache.get()).value;
     return {
@@ -61,6 +62,7 @@ export function addNetworkModels(server: FastifyInstance, routes: NetworkModelRo
   });
 }
 
+/** `share`: share of the periodic checks that found the model available. */
 function uptimeBody(uptime: ModelUptime | undefined): Uptime | null {
   if (uptime === undefined) return null;
   const { share, checks, since, days } = uptime;

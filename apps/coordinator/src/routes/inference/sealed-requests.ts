@@ -12,7 +12,6 @@ import { ClientConnection } from '../../inference/delivery/client-connection.js'
 import type { Delivery } from '../../inference/delivery/delivery.js';
 import { PlainDelivery } from '../../inference/delivery/plain-delivery.js';
 import { SealedFraming } from '../../inference/delivery/sealed-framing.js';
-import { SendQueues } from '../../inference/delivery/send-queues.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
 import type { NetworkModels } from '../../inference/placements.js';
 import { bytesChargedForPixels } from '../../inference/request/count-tokens-limit.js';
@@ -103,7 +102,6 @@ const SCHEMA = {
 };
 
 export function addSealedRequests(server: FastifyInstance, deps: SealedDeps): void {
-  const sendQueues = new SendQueues();
   const { maxVisionBytes: bodyLimit } = server.requestBodies;
   server.post(PATH, { schema: SCHEMA, onRequest: server.guards.apiKey, bodyLimit }, async (request, reply) => {
     const key = keyOf(request);
@@ -121,7 +119,7 @@ export function addSealedRequests(server: FastifyInstance, deps: SealedDeps): vo
     }
     if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCountAdmission(reply, key, deps)(countedBytes(job)))) return;
     reply.hijack();
-    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, sendQueues, reply.getHeaders());
+    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, deps.sendQueues, reply.getHeaders());
     const delivery = deliveryFor(deps, job, sealed, client);
     const end = await runJob(deps, request, job, { delivery, signal: client.signal });
     if (end?.kind === 'refused') deps.freeRefusals.count(key.id, job.body.length);
@@ -143,7 +141,7 @@ function requireContentType({ headers }: FastifyRequest): void {
 /**
  * Pixels for which each image is billed: of the size in the context, by default of the model's largest size. Null without images.
  *
- * If no size is known, for example from an outdated view of the cluster, the network's maximum is billed.
+ * If no size is known, for example from an outdated view of the cluster, the network's maximum is billed, because 0 pixels would be free.
  */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedDeps['directory']): number | null {
   if (context.images === undefined) return null;

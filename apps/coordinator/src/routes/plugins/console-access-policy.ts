@@ -1,6 +1,6 @@
 /**
- * `ACCESS_POLICIES` lists the routes that accept a session. For each, it tells for which account the route acts, and which permission a
- * member of an organisation needs.
+ * `ACCESS_POLICIES` lists the routes with the guards `session` or `account`. Each entry says for which account the route acts if the
+ * request has a session, and which permission a member of an organisation needs.
  *
  * The plugin `guards` refuses to register such a route without an entry, so the coordinator does not start.
  */
@@ -14,7 +14,7 @@ export type AccessPolicy =
       /** `account`: a personal account or an organisation. `organisation`: personal accounts are refused. */
       readonly acts: 'account' | 'organisation';
       readonly permission: Permission;
-      /** Action that `ConsoleApi` records in the organisation's log after a success. Absent if the handler does so, or none is recorded. */
+      /** Action that `ConsoleApi` records in the organisation's log after a success. Absent: the handler records it, or nothing does. */
       readonly action?: OrganisationAction;
     };
 
@@ -56,6 +56,7 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'PATCH /console/v1/keys/:id': account('keys.write', 'key.changed'),
   'DELETE /console/v1/keys/:id': account('keys.write', 'key.revoked'),
   'POST /console/v1/playground-key': account('keys.write'),
+  // Revokes the person's playground keys of all accounts.
   'DELETE /console/v1/playground-key': person,
 
   'GET /console/v1/balance': read,
@@ -79,12 +80,14 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
   'POST /console/v1/payout-account': account('payouts.write', 'payout_account.opened'),
 
   'GET /console/v1/earnings/days': read,
+  // The console calls a provider a machine.
   'GET /console/v1/machines': read,
   'GET /console/v1/machines/:provider_id': read,
   'PATCH /console/v1/machines/:provider_id': account('machines.write', 'machine.renamed'),
   'DELETE /console/v1/machines/:provider_id': account('machines.write', 'machine.unlinked'),
   'GET /console/v1/machines/:provider_id/commands': read,
   'POST /console/v1/machines/:provider_id/commands': account('machines.write', 'machine.controlled'),
+  // A machine shows its device code to the person who links the machine to an account.
   'GET /console/v1/device-codes/:user_code': account('machines.write'),
   'POST /console/v1/device-codes/:user_code/approve': account('machines.write', 'machine.linked'),
   'POST /console/v1/device-codes/:user_code/deny': account('machines.write', 'machine.link_denied'),
@@ -108,7 +111,7 @@ export const ACCESS_POLICIES: Readonly<Record<string, AccessPolicy>> = {
 export function policyOf(method: string, url: string): AccessPolicy {
   const route = `${method === 'HEAD' ? 'GET' : method} ${url}`;
   const policy = ACCESS_POLICIES[route];
-  if (policy === undefined) throw new Error(`${route} accepts a session, but ACCESS_POLICIES does not say which role may use the route`);
+  if (policy === undefined) throw new Error(`${route} accepts a session, but ACCESS_POLICIES has no entry for it`);
   return policy;
 }
 

@@ -1,4 +1,8 @@
-/** `/admin/v1/providers/{id}`: details of one provider for operators, and routes that begin and end a quarantine (`hold` in responses). */
+/**
+ * `/admin/v1/providers/{id}`: details of one provider for operators, and routes that begin and end a quarantine.
+ *
+ * Responses call a quarantine `hold`, and the reputation of an unrestricted provider `well`.
+ */
 import {
   AdminHoldSchema,
   AdminProviderListSchema,
@@ -26,7 +30,7 @@ import { sendError } from '../plugins/send-error.js';
 import { adminProviderBody, quarantineBody, quarantineBodyOrNull, reputationBody } from './admin-providers.js';
 import { lastSeenBody } from './owned-provider.js';
 
-interface AdminProviderRoutes {
+interface AdminProviderDeps {
   readonly registry: ProviderRegistry;
   readonly quarantines: QuarantineRepository;
   readonly ownedProviders: OwnedProviderRepository;
@@ -53,8 +57,9 @@ const quarantineSchema = {
 const releaseSchema = { params: BY_ID, response: { 200: Type.Object({ provider_id: Type.String(), released: Type.Literal(true) }) } };
 const checkQuarantine = schemaCheck(QuarantineSchema);
 
-export function addAdminProvider(server: FastifyInstance, routes: AdminProviderRoutes): void {
-  const { registry, quarantines, views } = routes;
+export function addAdminProvider(server: FastifyInstance, deps: AdminProviderDeps): void {
+  const { registry, quarantines, views } = deps;
+  // Asks peers if the provider is not connected here. `part` is the schema of an answer.
   const findProvider = views.defineLookup('admin-provider', { query: ProviderIdSchema, part: AdminProviderSchema }, (id) => {
     const provider = registry.snapshot(id);
     return provider === null ? null : adminProviderBody(registry, quarantines, provider);
@@ -65,7 +70,7 @@ export function addAdminProvider(server: FastifyInstance, routes: AdminProviderR
     '/admin/v1/providers/:id',
     { ...options, schema: { params: BY_ID, response: { 200: AdminProviderViewSchema } } },
     async (request, reply) => {
-      const view = await viewOf(routes, parseProviderId(request.params.id));
+      const view = await viewOf(deps, parseProviderId(request.params.id));
       if (view === null) return sendError(reply, apiError('not_found', { message: 'Nothing is known of this provider.' }));
       return view;
     },
@@ -84,15 +89,16 @@ export function addAdminProvider(server: FastifyInstance, routes: AdminProviderR
   });
 
   async function viewOf(
-    { ownedProviders, accounts, lastSeen, statusOf }: AdminProviderRoutes,
+    { ownedProviders, accounts, lastSeen, statusOf }: AdminProviderDeps,
     id: ProviderId,
   ): Promise<AdminProviderView | null> {
     const [provider, accountId] = await Promise.all([findProvider(id), ownedProviders.ownerOf(id)]);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    // The coordinator that holds the connection has the newest reputation.
+    // Other coordinators than that of the connection cache the reputation, and may have an older one.
     const reputation = provider?.reputation ?? reputationBody(registry.reputations.summaryOf(id));
     const quarantine = quarantines.of(id);
     if (provider === null && accountId === null && seen === null && quarantine === null && reputation.state === 'well') return null;
+    // With the e-mail address of its user.
     const owner = accountId === null ? null : await accounts.findListed(accountId);
     return {
       provider_id: id,

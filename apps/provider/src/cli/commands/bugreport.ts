@@ -1,5 +1,5 @@
-/** `bugreport`: writes an archive for diagnosis, with personal data removed. Lists its contents before writing. */
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+/** `bugreport`: writes an archive for diagnosis, with personal data removed. Without `--json`, lists its contents before writing. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, hostname, tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { collect, type ReportPart } from '../../doctor/bug-report/collect.js';
@@ -18,7 +18,7 @@ export const bugreportCommand: Command = {
   usage: `bugreport [--out FILE.tar.gz] [--list] [--yes] [--data-dir DIR] [--json]
 
 The archive contains no prompts, responses, keys, tokens, serial numbers, personal names or
-network addresses. Read the archive before you share it. --list only lists the contents; --yes skips the prompt.
+network addresses. Read the archive before you share it. --list only lists the contents; --yes skips the question.
 Only you can read the file, and nothing is sent anywhere.`,
   run: bugreport,
 };
@@ -26,10 +26,10 @@ Only you can read the file, and nothing is sent anywhere.`,
 async function bugreport(args: readonly string[]): Promise<number> {
   const options = ownerOptions(args, { out: { type: 'string' }, list: { type: 'boolean' }, yes: { type: 'boolean' } });
   const { json, values } = options;
-  const only = values.list === true;
-  if (!only && values.yes !== true && !process.stdin.isTTY) throw new UsageError('Without a terminal, use --yes or --list.');
+  const onlyLists = values.list === true;
+  if (!onlyLists && values.yes !== true && !process.stdin.isTTY) throw new UsageError('Without a terminal, use --yes or --list.');
   const path = resolve(typeof values.out === 'string' ? values.out : `inference-provider-report-${fileTimestamp(new Date())}.tar.gz`);
-  if (!only && existsSync(path)) throw new UsageError(`${path} already exists.`);
+  if (!onlyLists && existsSync(path)) throw new UsageError(`${path} already exists.`);
 
   const parts = await report(options);
   const contents = parts.map(({ name, what, text }) => ({ name, what, bytes: Buffer.byteLength(text) }));
@@ -38,16 +38,18 @@ async function bugreport(args: readonly string[]): Promise<number> {
       'Contents of the report:',
       ...contents.flatMap(({ name, what, bytes }) => wrapped(`  ${name.padEnd(14)} `, `${what} (${bytes} bytes)`)),
     ]);
-  if (only) {
+  if (onlyLists) {
     if (json) await print([JSON.stringify({ path: null, contents })]);
     return EXIT.fine;
   }
+  // Declined: no report was written.
   if (values.yes !== true && !(await confirm(`Write the report to ${path}?`))) return EXIT.needsOwner;
   await write(path, parts);
   await print(json ? [JSON.stringify({ path, contents })] : [`Wrote ${path}. Read it before you share it.`]);
   return EXIT.fine;
 }
 
+/** Runs the checks of `doctor`, and collects the report's files. */
 async function report(options: OwnerOptions): Promise<ReportPart[]> {
   const target = doctorTargetOf(options);
   const { checks, status } = await examine(target);
@@ -57,7 +59,7 @@ async function report(options: OwnerOptions): Promise<ReportPart[]> {
   return await collect({ ...target, checks, status, redactor });
 }
 
-/** Long strings of a JSON file, except for addresses. */
+/** Strings of a JSON file that may be tokens: those of at least 16 characters, except URLs. Empty if the file is unreadable. */
 function secretsIn(path: string): string[] {
   try {
     const texts: string[] = [];
@@ -75,9 +77,8 @@ async function write(path: string, parts: readonly ReportPart[]): Promise<void> 
   const folder = mkdtempSync(join(tmpdir(), 'report-'));
   try {
     for (const { name, text } of parts) writeFileSync(join(folder, name), text, { mode: 0o600 });
-    // Sets the mode before any content is written.
+    // `tar` would create a file that others may read.
     writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
-    chmodSync(path, 0o600);
     await pack(path, folder, parts);
   } finally {
     rmSync(folder, { recursive: true, force: true });

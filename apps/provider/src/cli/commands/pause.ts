@@ -15,9 +15,10 @@ export const pauseCommand: Command = {
   summary: 'Stops accepting requests for a while, or until `resume`.',
   usage: `pause [DURATION | until HH:MM] [--data-dir DIR] [--json]
 
-DURATION is for example 30m, 2h or 1h30m. Without DURATION the pause lasts until \`resume\`, also across restarts.
-Running requests finish first, unless the settings say otherwise; then the models are unloaded.
-Exit codes: 0 success, 2 invalid command line, 3 no provider is running.`,
+DURATION is for example 30m, 1h30m or 2d, at most 30 days. Without DURATION the pause lasts until \`resume\`, also
+across restarts. Running requests get up to 10 minutes to finish, unless availability.when_leaving is "hand_back";
+then the models are unloaded.
+Exit codes: 0 success, 1 the request failed, 2 invalid command line, 3 no provider is running.`,
   run: pause,
 };
 
@@ -46,13 +47,13 @@ async function printAvailability(availability: AvailabilityStatus | null, json: 
   else await print([availability === null ? 'The provider is still starting.' : availabilityText(availability)]);
 }
 
-/** After a pause, schedule and host condition may still prevent serving. */
+/** `resume` ends only the pause. Schedule and host condition may still prevent serving. */
 export const resumeCommand: Command = {
   name: 'resume',
   summary: 'Ends a pause.',
   usage: `resume [--data-dir DIR] [--json]
 
-Exit codes: 0 success, 2 invalid command line, 3 no provider is running.`,
+Exit codes: 0 success, 1 the request failed, 2 invalid command line, 3 no provider is running.`,
   run: resume,
 };
 

@@ -1,10 +1,11 @@
-/** `completionTable`: words for shell completion, parsed from the usage texts: commands, options and values of options. */
+/** `completionTable`: words for shell completion: the names of the commands, and options and values parsed from their usage texts. */
 import type { Command } from '../command.js';
 
 export interface CompletedOption {
   readonly name: string;
   /** With `none`, the option takes no value. A `path` is a file or directory. */
   readonly value: 'none' | 'choices' | 'path' | 'text';
+  /** Possible values; empty unless `value` is `choices`. */
   readonly choices: readonly string[];
 }
 
@@ -13,6 +14,7 @@ export interface CompletedCommand {
   readonly name: string;
   readonly summary: string;
   readonly options: readonly CompletedOption[];
+  /** Possible first arguments, such as `on` and `off`; empty if any are possible. */
   readonly choices: readonly string[];
   /** Whether an argument may be a file. */
   readonly takesFile: boolean;
@@ -27,14 +29,16 @@ export function completionTable(commands: readonly Command[]): CompletedCommand[
       name,
       summary,
       options: [...[...synopsis.matchAll(OPTION)].map(([, option = '', value]) => optionOf(option, value)), HELP],
-      choices: choicesIn(/^\s+([a-z|]+\|[a-z|]+)(?=\s|$)/.exec(withoutOptions)?.[1] ?? ''),
+      choices: choicesIn(FIRST_CHOICES.exec(withoutOptions)?.[1] ?? ''),
       takesFile: /\bFILE\b/.test(withoutOptions),
     };
   });
 }
 
-/** An option, and its value after one space. */
+/** Matches an option, and its value after one space: `--keep` and `always|on_demand` in `[--keep always|on_demand]`. */
 const OPTION = /(--[a-z][a-z0-9-]*)(?: ([^\s\-[\]|][^\s[\]]*))?/g;
+/** Matches literal first arguments: `on|off|test` in ` [on|off|test] [--json]`. */
+const FIRST_CHOICES = /^\s+\[?([a-z]+(?:\|[a-z]+)+)(?=[\]\s]|$)/;
 const HELP: CompletedOption = { name: '--help', value: 'none', choices: [] };
 
 function optionOf(name: string, value: string | undefined): CompletedOption {
@@ -44,12 +48,12 @@ function optionOf(name: string, value: string | undefined): CompletedOption {
   return { name, value: /^(?:DIR|FILE)\b/.test(value) ? 'path' : 'text', choices: [] };
 }
 
-/** The literal words of `always|on_demand|MINUTES`. */
+/** Lower-case words of alternatives: `always` and `on_demand` of `always|on_demand|MINUTES`. Empty without `|`. */
 function choicesIn(value: string): string[] {
   return value.includes('|') ? value.split('|').filter((word) => /^[a-z][a-z0-9_]*$/.test(word)) : [];
 }
 
-/** With a summary each; a group without a command of its own lists its members. */
+/** First words of all commands, each with a summary: a list of the second words if the word alone is no command, such as `models`. */
 export function firstWords(table: readonly CompletedCommand[]): (readonly [word: string, summary: string])[] {
   const words = [...new Set(table.map(({ name }) => name.split(' ')[0] as string))];
   return words.map((word) => {

@@ -1,4 +1,8 @@
-/** Options of `serve`. Command-line flags precede `config.toml`, which precedes defaults. The daemon evaluates a changed file again. */
+/**
+ * Options of `serve`: command-line flags, else `config.toml`, else defaults. Enrolment and the simulated enclave are on if either says so.
+ *
+ * The daemon polls `config.toml`, and calls `serveOptions` again with a changed file.
+ */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, KV_CACHE_TYPES } from '../../config/config.js';
@@ -16,7 +20,7 @@ export const SERVE_USAGE = `serve [--coordinator URL] [--model FILE.gguf[@KEEP]]
       [--kv-cache-type f16|q8_0] [--drain SECONDS] [--enrol] [--check] [--service] [--data-dir DIR]
       [--simulated-enclave] [--simulated-management URL] [--simulated-host DIR]`;
 
-/** Default drain in seconds. launchd's default stop timeout for drain and exit is 20 s. */
+/** Default time for running jobs at a stop. `STOP_SECONDS`, after which a service manager kills the daemon, must be longer. */
 const DRAIN_SECONDS = 15;
 
 const FLAGS = {
@@ -36,7 +40,7 @@ const FLAGS = {
   service: { type: 'boolean' },
 } as const;
 
-/** Before `config.toml` and defaults are applied. */
+/** Flags before `config.toml` is applied. Null and undefined: not given. */
 export interface ServeFlags {
   readonly dataDir: string;
   readonly configPath: string;
@@ -47,14 +51,17 @@ export interface ServeFlags {
   readonly socketUrl: string | null;
   readonly models: readonly string[] | undefined;
   readonly simulatedEnclave: boolean;
+  /** Whether this Mac may be enrolled in the coordinator's device management. */
   readonly enrol: boolean;
   readonly simulatedManagement: string | null;
+  /** Folder with /sys and /proc of a simulated machine. */
   readonly simulatedHost: string | null;
   readonly slots: number | null;
   readonly context: number | null;
   readonly kvCacheType: KvCacheType | null;
+  /** Time for running jobs when the daemon stops; {@link DRAIN_SECONDS} by default. */
   readonly drainMs: number;
-  /** Bytes. */
+  /** Bytes of memory reserved for the owner. */
   readonly reserve: number | null;
 }
 
@@ -99,7 +106,12 @@ export function readServeFlags(args: readonly string[]): ServeFlags {
   };
 }
 
-/** Merges flags and settings. Throws {@link StartupError} if no coordinator is set, or if there is no model. */
+/**
+ * Merges flags and settings.
+ *
+ * Throws {@link StartupError} if no coordinator is set, or a demo model is needed but not installed, and {@link UsageError} for an invalid
+ * address of the coordinator.
+ */
 export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const { dataDir, configPath } = flags;
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));
@@ -123,6 +135,7 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   };
 }
 
+/** Maximum time that an unused model stays in memory. */
 function maxKeepOf({ models }: Config): KeepAlive {
   const { keep, idle_minutes: minutes } = models;
   return keep === 'idle' ? { kind: keep, minutes } : { kind: keep };
@@ -146,7 +159,7 @@ function kvCacheType(name: string, text: string | undefined): KvCacheType | null
 function socketUrlOf(coordinator: string): string {
   const url = URL.canParse(coordinator) ? new URL(coordinator) : null;
   const scheme = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' }[url?.protocol ?? ''];
-  if (url === null || scheme === undefined) throw new UsageError('--coordinator must be an http or https address.');
+  if (url === null || scheme === undefined) throw new UsageError('The address of the coordinator must begin with http, https, ws or wss.');
   return `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}/provider/v1/socket`;
 }
 

@@ -1,4 +1,4 @@
-/** Formats the status of a daemon as text, for `status` and parts of it for `status --watch`. */
+/** Formats the status of a daemon as text for `status`, and parts of it for `status --watch`, `pause` and `resume`. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { EarningsView } from '../../account/earnings.js';
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
@@ -13,7 +13,7 @@ const MAX_DECISIONS = 6;
 const MAX_COLUMNS = 80;
 
 /**
- * Output lines without line feeds: state, reason and next step, then the facts.
+ * Lines of `status`: state, reason and next step, then the facts.
  *
  * @param now Milliseconds since 1970.
  * @param earnings Null if unknown.
@@ -45,7 +45,10 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
   ];
 }
 
-/** Of today and the last week if known, else the coordinator's sums. */
+/**
+ * Names and texts of the earnings. `earnings`, of this machine, were requested separately; the sums in the status are less detailed, and
+ * may be of the whole account. Empty if neither is known.
+ */
 export function earningsFacts({ coordinator_view: view }: DaemonStatus, earnings: EarningsView | null): (readonly [string, string])[] {
   if (earnings !== null)
     return [
@@ -58,7 +61,7 @@ export function earningsFacts({ coordinator_view: view }: DaemonStatus, earnings
   return [['Earned', `${dollars(reported.today_micro_usd)} today (UTC), ${dollars(reported.total_micro_usd)} in all; ${whose}`]];
 }
 
-/** Columns of the same width in each line. */
+/** Columns of the same width in each line. `duty`: share of the time in which the machine worked on requests. */
 function earnedText({ earned, requests, tokens, duty }: EarningsView['today']): string {
   const busy = duty === null ? '' : right(`busy ${percent(duty)}`, 12);
   return `${right(dollars(earned), 12)}${right(`${count(requests)} ${requests === 1 ? 'request ' : 'requests'}`, 18)}${right(`${count(tokens)} tokens`, 22)}${busy}`;
@@ -85,12 +88,13 @@ const MAX_MODELS = 8;
 export function modelTable({ models, coordinator_view: view }: DaemonStatus, columns: number): TableLine[] {
   if (models.length === 0) return [];
   const name = Math.max(12, columns - 42);
-  const row = (id: string, state: string, speed: string, given: string, share: string): string =>
-    `${left(id, name)} ${left(state, 14)}${right(speed, 9)}${right(given, 9)}${right(share, 8)}`;
+  const row = (id: string, state: string, speed: string, placements: string, share: string): string =>
+    `${left(id, name)} ${left(state, 14)}${right(speed, 9)}${right(placements, 9)}${right(share, 8)}`;
   const rows = models.slice(0, MAX_MODELS).map(({ id, vision }) => {
     const label = `${clean(id)}${vision === true ? ' (vision)' : ''}`;
     const seen = view?.models.find((model) => model.id === id);
     if (seen === undefined) return row(label, '-', '-', '-', '-');
+    // `gate`: why the model gets no requests now. `share`: of the model's placements since this machine offers it.
     const state = (seen.routable ? seen.state : (seen.gate ?? seen.state)).replaceAll('_', ' ');
     const speed = `${seen.measured_jobs === 0 ? '~' : ''}${seen.decode_tps.toFixed(1)}`;
     return row(label, state, speed, count(seen.placements), seen.share === null ? '-' : percent(seen.share));
@@ -130,6 +134,7 @@ function settingsLines({ settings, hardening }: DaemonStatus): string[] {
   const { problem, needs_restart, path } = settings;
   const open = [
     ...(hardening.core_dumps === 'on' ? ['a crash may write a core dump'] : []),
+    // `none`: no confinement.
     ...(hardening.engine_network === 'none'
       ? [`the engine may use the network: ${hardening.engine_network_problem ?? 'unknown reason'}`]
       : []),
@@ -143,6 +148,7 @@ function settingsLines({ settings, hardening }: DaemonStatus): string[] {
   ];
 }
 
+/** Why the coordinator placed requests on this machine or not. */
 function decisionLines({ decisions }: ProviderStatusAnswer): string[] {
   return [
     ...(decisions.length === 0 ? [] : ['', 'Last decisions of the coordinator (UTC)']),
@@ -174,7 +180,7 @@ export function accountText({ state, account_name, reason, remedy }: LinkStatus)
   }
 }
 
-/** The state with its reasons, after `pause` and `resume`. */
+/** Answer of `pause` and `resume`: whether the machine accepts requests, and if not, why. */
 export function availabilityText(availability: AvailabilityStatus): string {
   return availability.state === 'serving' ? 'Accepting requests.' : outlookText(closedText(availability));
 }

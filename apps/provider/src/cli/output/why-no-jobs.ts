@@ -3,8 +3,8 @@ import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-stat
 import { ownerStep } from '../../host/availability/owner-step.js';
 
 export interface JobOutlook {
-  /** `idle`: ready, but without demand. `held`: no requests for now. `needs_owner`: no requests, and the owner should look into it. */
-  readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
+  /** `idle`: ready, but without demand. `waiting`: no requests for now. `needs_owner`: no requests, and the owner should look into it. */
+  readonly state: 'serving' | 'idle' | 'waiting' | 'needs_owner';
   /** Without a full stop. */
   readonly headline: string;
   /** A sentence. Null if the headline is sufficient. */
@@ -18,11 +18,11 @@ const READY = 'Ready for requests';
 
 export function jobOutlook(status: DaemonStatus): JobOutlook {
   const { connection, trust, models, availability, coordinator_view: view, running_jobs } = status;
-  if (status.state === 'starting') return { state: 'held', headline: 'Starting', reason: 'The models are being loaded.', next: null };
-  if (status.state === 'stopping') return { state: 'held', headline: 'Stopping', reason: 'Running requests finish first.', next: null };
+  if (status.state === 'starting') return { state: 'waiting', headline: 'Starting', reason: 'The models are being loaded.', next: null };
+  if (status.state === 'stopping') return { state: 'waiting', headline: 'Stopping', reason: 'Running requests finish first.', next: null };
   if (availability !== null && availability.state !== 'serving') {
     const [first] = availability.reasons;
-    return { state: 'held', ...closedText(availability), next: first === undefined ? null : ownerStep(first.code) };
+    return { state: 'waiting', ...closedText(availability), next: first === undefined ? null : ownerStep(first.code) };
   }
   if (connection.state !== 'connected') {
     const problem = connection.problem === null ? '' : `: ${connection.problem}`;
@@ -40,7 +40,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
       reason: 'No model is served.',
       next: 'Choose a model: inference-provider models recommend. If you already did: inference-provider doctor',
     };
-  if (trust === null) return { state: 'held', headline: 'Connected', reason: 'The coordinator is verifying this machine.', next: null };
+  if (trust === null) return { state: 'waiting', headline: 'Connected', reason: 'The coordinator is verifying this machine.', next: null };
   if (!trust.routable) {
     const remedy = trust.status_remedy ?? null;
     const reason = sentence(capitalize(trust.status.replaceAll('_', ' ')));
@@ -55,7 +55,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   if (view.models.length > 0 && open.length === 0) {
     const [first] = view.models;
     const gate = (first?.gate ?? first?.state ?? 'unknown reason').replaceAll('_', ' ');
-    return { state: 'held', headline: `${CLOSED} right now`, reason: sentence(capitalize(gate)), next };
+    return { state: 'waiting', headline: `${CLOSED} right now`, reason: sentence(capitalize(gate)), next };
   }
   const requestCount = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
   if (requestCount === 0) return { state: 'idle', headline: READY, reason: 'No requests for these models in the last five minutes.', next };

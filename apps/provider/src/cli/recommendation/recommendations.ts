@@ -63,10 +63,11 @@ interface Sources {
 
 /** Never rejects for a coordinator or model repository that does not answer. */
 export async function recommendModels({ store, coordinator, modelRepository }: Sources, machine: Machine): Promise<Recommendations> {
+  // The reader's time limit begins before the coordinator is asked.
+  const repositories = new RepositoryReader(modelRepository);
   const published: PublishedModels =
     coordinator === null ? { catalogue: [], demand: new Map(), noDemand: 'no coordinator is set' } : await publishedModels(coordinator);
   const stored = store.entries();
-  const repositories = new RepositoryReader(modelRepository);
   const candidates = await findCandidates(
     published,
     stored.map(({ id }) => id),

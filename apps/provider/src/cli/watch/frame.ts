@@ -1,4 +1,4 @@
-/** `frame`: the lines of `status --watch` for a terminal size. If they do not fit, the last ones before the hint at the end are cut. */
+/** `frame`: the lines of `status --watch` for a terminal size. Surplus lines are cut. From four rows on, a hint ends the lines. */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { fit, widthOf } from '../output/columns.js';
 import { accountText, earningsFacts, machineText, modelTable, requestsText } from '../output/status-text.js';
@@ -44,7 +44,7 @@ export function frame({ status, problem, earnings }: StatusSnapshot, size: Size,
 
 function stateLines(status: DaemonStatus, columns: number): Line[] {
   const outlook = jobOutlook(status);
-  const style = outlook.state === 'needs_owner' ? 'bad' : outlook.state === 'held' ? 'strong' : 'good';
+  const style = outlook.state === 'needs_owner' ? 'bad' : outlook.state === 'waiting' ? 'strong' : 'good';
   const next = outlook.next === null ? [] : wrappedLines(`Next: ${outlook.next}`, columns);
   return [
     ...wrappedLines(outlookText(outlook), columns).map((part) => line(part, style)),
@@ -102,7 +102,7 @@ function placeBeside(first: string, second: string, columns: number): string {
   return gap < 1 ? first : `${first}${' '.repeat(gap)}${second}`;
 }
 
-/** Wraps the text to at most three lines. */
+/** Wraps the text, and drops what exceeds three lines. */
 function wrappedLines(text: string, columns: number): string[] {
   const lines: string[] = [];
   let current = '';

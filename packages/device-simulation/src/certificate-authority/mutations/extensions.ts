@@ -1,4 +1,8 @@
-/** Mutations of extensions (unknown, duplicate, absent, malformed) and of the leaf's common name. */
+/**
+ * Mutations of extensions (unknown, duplicate, absent, malformed) and of the leaf's common name.
+ *
+ * Each has the code with which a verifier must reject the chain; null: the verifier must accept the chain.
+ */
 import { concatBytes, utf8 } from '@inference/protocol';
 import { DEVICE_ATTESTATION_PURPOSE } from '../authority.js';
 import { EXTENSION_OID, type Extension, encodeName, extendedKeyUsage, nameAttribute } from '../certificate.js';
@@ -32,7 +36,12 @@ const add =
   (extension: Extension): Change =>
   (template) => ({ ...template, extensions: [...template.extensions, extension] });
 
-/** Apple's extensions: start of the rejection code, object identifier. */
+/**
+ * Apple's extensions as pairs: start of the rejection code, and object identifier.
+ *
+ * `sepos` is the operating system of the Secure Enclave, `llb` the low-level boot loader, `kexts` whether third-party kernel extensions are
+ * allowed, and `freshness` the nonce that the verifier expects.
+ */
 const FIELDS = [
   ['serial', DEVICE_OIDS.serial],
   ['udid', DEVICE_OIDS.udid],
@@ -60,6 +69,7 @@ export const extensionMutations: readonly ChainMutation[] = [
   changedIssuer(
     'an unknown critical extension in the issuer',
     'unknown_critical_extension',
+    // Name constraints, which verifiers do not support.
     add({ oid: '2.5.29.30', critical: true, value: Uint8Array.of(0x30, 0) }),
   ),
   changedLeaf('an unknown extension that is not critical', null, add({ oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) })),
@@ -90,16 +100,16 @@ export const extensionMutations: readonly ChainMutation[] = [
     setExtension(EXTENDED_KEY_USAGE, sequence(objectIdentifier(DEVICE_ATTESTATION_PURPOSE), tlv(TAG.null))),
   ),
   changedIssuer(
-    'a malformed extended key usage in the issuer, which nothing reads',
+    'a malformed extended key usage in the issuer, which verifiers ignore',
     null,
     add({ oid: EXTENDED_KEY_USAGE, critical: false, value: tlv(TAG.null) }),
   ),
   changedLeaf(
-    'a malformed alternative name, which nothing reads',
+    'a malformed alternative name, which verifiers ignore',
     null,
     add({ oid: '2.5.29.17', critical: false, value: Uint8Array.of(0xff, 0xff) }),
   ),
-  changedLeaf('no extended key usage, as in the ACME leaf', null, dropExtension(EXTENDED_KEY_USAGE)),
+  changedLeaf('no extended key usage, as in leaves issued through ACME', null, dropExtension(EXTENDED_KEY_USAGE)),
   changedLeaf(
     'a common name that is the hash of another key',
     'common_name',
@@ -132,7 +142,7 @@ export const extensionMutations: readonly ChainMutation[] = [
     return b.sample({ chain: b.chain((leaf) => add(extra)(add(extra)(leaf))) });
   }),
   ...FIELDS.map(([field, oid]): ChainMutation => changedLeaf(`no ${field}`, `${field}_missing`, dropExtension(oid))),
-  ...FIELDS.map(([field]) => malformed(`a blank ${field}`, field, new Uint8Array())),
+  ...FIELDS.map(([field]) => malformed(`an empty ${field}`, field, new Uint8Array())),
   ...FIELDS.filter(([field]) => field !== 'sip' && field !== 'kexts').map(
     ([field, oid]): ChainMutation =>
       changedLeaf(
@@ -152,7 +162,7 @@ export const extensionMutations: readonly ChainMutation[] = [
   malformed('kexts as BOOLEAN false', 'kexts', boolean(false)),
   malformed('kexts as -1', 'kexts', tlv(TAG.integer, Uint8Array.of(0xff))),
   malformed('secure boot in lower case', 'secure_boot', utf8('full security')),
-  malformed('secure boot with a blank after it', 'secure_boot', utf8('Full Security ')),
+  malformed('secure boot with a space after it', 'secure_boot', utf8('Full Security ')),
   malformed('secure boot as UTF8String', 'secure_boot', utf8String('Full Security')),
   malformed('31 bytes of freshness', 'freshness', new Uint8Array(31).fill(4)),
   malformed('33 bytes of freshness', 'freshness', new Uint8Array(33).fill(4)),
