@@ -10,6 +10,9 @@ import type { ScriptedJob } from '../../support/scripted-provider.js';
 const PIECE = 250_000;
 /** Enough that the response far exceeds the socket buffers of the operating system. */
 const PIECES = 110;
+/** The response is a JSON object with one long text. */
+const [START, END] = ['{"object":"chat.completion","text":"', '"}'];
+const RESPONSE_BYTES = START.length + PIECES * PIECE + END.length;
 
 let harness: Harness | null = null;
 afterEach(() => harness?.close());
@@ -17,8 +20,9 @@ afterEach(() => harness?.close());
 /** Sends a response of about 27 MB. */
 async function answerAtLength(job: ScriptedJob): Promise<void> {
   job.accept();
+  job.push(Buffer.from(START));
   for (let index = 0; index < PIECES; index++) await job.pushWithinCredit(Buffer.alloc(PIECE, 'x'));
-  job.push(new Uint8Array(), true);
+  job.push(Buffer.from(END), true);
   job.complete();
 }
 
@@ -52,7 +56,7 @@ it('a client that reads slowly gets every byte of a large response, beyond the d
   harness = await startHarness({ jobTimings: { clientDrainMs: 4000 } });
   await harness.provider({ onJob: answerAtLength });
   const response = await askForMuch(harness);
-  expect(await bytesIn(response, 60)).toBe(PIECES * PIECE);
+  expect(await bytesIn(response, 60)).toBe(RESPONSE_BYTES);
 });
 
 it('a shutdown lets a client read the rest of a paid response', async () => {
@@ -63,7 +67,7 @@ it('a shutdown lets a client read the rest of a paid response', async () => {
   const closed = ending.app.close(60_000);
   // Longer than a shutdown waits for the last responses.
   await pause(1500);
-  expect(await bytesIn(response, 0)).toBe(PIECES * PIECE);
+  expect(await bytesIn(response, 0)).toBe(RESPONSE_BYTES);
   await closed;
 });
 
