@@ -20,6 +20,9 @@ export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unk
 /** Names that an error may repeat. Other names may be client content. */
 const FIELD_NAME = /^[a-z][a-z0-9_]{0,39}$/i;
 
+/** TypeBox's keyword for members that `additionalProperties: false` forbids. */
+const UNKNOWN_MEMBER = 'boolean';
+
 interface SchemaError {
   readonly keyword: string;
   readonly schemaPath: string;
@@ -48,7 +51,7 @@ const MAX_LISTED_FIELDS = 12;
 
 /** Whether the error is an unknown member outside a union. Within one, the object may belong to another branch. */
 function isUnknownMember({ keyword, schemaPath }: SchemaError): boolean {
-  return keyword === 'boolean' && schemaPath.endsWith('/additionalProperties') && !/\/(?:any|one)Of\//.test(schemaPath);
+  return keyword === UNKNOWN_MEMBER && schemaPath.endsWith('/additionalProperties') && !/\/(?:any|one)Of\//.test(schemaPath);
 }
 
 function unknownMember(schema: TSchema, { instancePath, schemaPath, isNamed }: NamedError): RequestError {
@@ -61,18 +64,21 @@ function unknownMember(schema: TSchema, { instancePath, schemaPath, isNamed }: N
 }
 
 interface NamedError extends SchemaError {
-  /** Whether the path ends with the unexpected member. */
+  /** Whether the path still ends with the member that is wrong. False if the name of an unknown member was removed. */
   readonly isNamed: boolean;
 }
 
-/** If the name of an unknown member may be client content, moves the error to the object that contains the member. */
+/**
+ * If the name of an unknown member may be part of a prompt, which errors must not repeat, shortens the path to the object that contains
+ * the member.
+ */
 function ofNamedField(error: SchemaError): NamedError {
   const name = error.instancePath.lastIndexOf('/');
-  if (error.keyword !== 'boolean' || FIELD_NAME.test(error.instancePath.slice(name + 1))) return { ...error, isNamed: true };
+  if (error.keyword !== UNKNOWN_MEMBER || FIELD_NAME.test(error.instancePath.slice(name + 1))) return { ...error, isNamed: true };
   return { ...error, instancePath: error.instancePath.slice(0, name), isNamed: false };
 }
 
-/** Unions report errors of every branch. The branch with the deepest path is probably the intended one. */
+/** Unions report errors of every branch. Of the errors below the first one's path, the longest path is probably of the intended branch. */
 function deepestError(errors: readonly NamedError[]): NamedError | null {
   const [first, ...others] = errors;
   if (first === undefined) return null;

@@ -35,15 +35,15 @@ export interface StagedFolder {
 export interface ActiveFolder {
   /** Path to which the old folder was renamed; null: there was none. */
   readonly old: string | null;
-  /** Reverts both renames because of `cause`. Throws {@link UndoError} if that fails. */
+  /** Reverts the renames. `cause` is the error of the restore. Throws {@link UndoError}, which names both errors, if that fails. */
   undo(cause: unknown): Promise<void>;
 }
 
 /**
- * Runs `write` with a new private folder in the data directory. The folder is removed unless `write` calls `activate`.
+ * Runs `write` with a new private folder in the data directory. At the end, the folder is removed unless it is active.
  *
  * @param stamp Time for the names of the new and the old folder.
- * @param sync Replaced by tests.
+ * @param sync Flushes the data directory to disk, but not the files in the folder. Replaced by tests.
  * @throws {UndoError} The renames could not be reverted.
  * @throws {StartupError} The data directory cannot be written.
  */
@@ -67,7 +67,7 @@ export async function stageFolder(
       } catch (error) {
         throw undoError(target, old, [cause, error]);
       }
-      // After an error, the old data are in place, and `cause` is reported.
+      // A failed flush is ignored: the old data are in place, and the caller reports `cause`.
       await sync(dataDir).catch(() => {});
     };
     try {
@@ -93,7 +93,7 @@ export async function stageFolder(
       throw new StartupError(`${dataDir} cannot be written: ${reason}. Nothing was restored.`, { cause: error });
     throw error;
   } finally {
-    // Does nothing after `activate`. A failure leaves the folder, and must not replace the error of the restore.
+    // Does nothing while the folder is active. After `undo`, removes the restored data. A failure leaves the folder, and must not replace the error of the restore.
     await rm(staging, { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -11,7 +11,7 @@ import {
 } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
 
-/** The update failed. The message is a sentence for the owner. If `unreachable`, no usable answer came, and one may come later. */
+/** The update failed. The message is a sentence for the owner. `unreachable`: no connection, no answer in time, or an error status. */
 export class UpdateError extends Error {
   constructor(
     message: string,
@@ -32,26 +32,27 @@ export interface ReleaseQuery {
   readonly platform: ReleasePlatform;
   /** Null for the newest. */
   readonly version: string | null;
+  /** Public keys of publishers. One of them must have signed the release. */
   readonly keys: readonly string[];
   readonly signal: AbortSignal;
-  /** Default: the coordinator does not learn which machine asks. */
+  /** Without it, or if its token is null, the coordinator does not learn which machine asks. */
   readonly machine?: AskingMachine;
 }
 
-/** The coordinator uses these facts to decide the machine's turn in a rollout. */
+/** Facts by which the coordinator decides whether a version is offered to the machine yet: releases are offered in stages (rollout). */
 export interface AskingMachine {
   /** Session token; null while not connected. */
   readonly token: string | null;
   readonly channel: 'stable' | 'canary';
-  /** Version that failed its trial here last, or null. */
+  /** Last version that did not start to serve on this machine after its installation, or null. */
   readonly failed: string | null;
-  /** Whether the machine only asks. */
+  /** Whether nothing will be installed. The coordinator then reserves no place in the rollout. */
   readonly isCheck: boolean;
 }
 
 export interface OfferedRelease {
   readonly release: Release | null;
-  /** Newer version that is not offered to this machine yet. Unverified, and only shown. */
+  /** Version that the coordinator withholds from this machine. Unverified, not necessarily newer, and only shown. */
   readonly notice: RolloutNotice | null;
 }
 

@@ -1,16 +1,16 @@
 /**
  * `LogprobAligner` matches log probabilities of generated tokens with the visible text.
  *
- * Filters hide parts of the text and delay other parts. A token is emitted when the visibility of all its characters is decided,
- * reduced to its visible characters.
+ * `ThinkFilter` decides which text is hidden; later filters delay or drop visible text. A token is emitted when all its characters are
+ * decided and emitted, reduced to its visible characters. Tokens without visible characters are not emitted.
  */
 import type { TokenLogprob } from '../output-event.js';
 
-/** A token that is not emitted yet, preceded by tokens without text. */
+/** A token that is not emitted yet. `logprobs` ends with the token, after tokens without text; empty for text without log probabilities. */
 interface PendingToken {
   readonly logprobs: readonly TokenLogprob[];
-  /** Number of UTF-16 units that are neither hidden nor emitted yet. */
-  open: number;
+  /** Number of UTF-16 units that are neither hidden, dropped nor emitted yet. */
+  remaining: number;
   /** Visible part of the token's text. */
   shown: string;
 }
@@ -26,10 +26,10 @@ const encoder = new TextEncoder();
 
 export class LogprobAligner {
   /** Generated text whose visibility is not decided. */
-  readonly #unsettled: TokenText[] = [];
+  readonly #undecided: TokenText[] = [];
   /** Visible text that was not emitted yet. */
   readonly #visible: TokenText[] = [];
-  /** Tokens without text (parts of a character), which are emitted with the token that completes the character. */
+  /** Tokens without text (parts of a character), which are emitted with the token that completes the character if all of it is visible. */
   #textless: readonly TokenLogprob[] = [];
   /** The token that the latest emitted text belongs to. */
   #current: PendingToken | null = null;
@@ -40,6 +40,7 @@ export class LogprobAligner {
     let at = 0;
     let from = 0;
     for (const [index, { token }] of all.entries()) {
+      // Token texts may not add up to the text; the last token gets the rest.
       const end = index === all.length - 1 ? text.length : Math.min(text.length, at + token.length);
       if (end === at) continue;
       this.#expect(text.slice(at, end), all.slice(from, index + 1));
@@ -51,58 +52,58 @@ export class LogprobAligner {
   }
 
   #expect(text: string, logprobs: readonly TokenLogprob[]): void {
-    this.#unsettled.push({ owner: { logprobs, open: text.length, shown: '' }, text, at: 0 });
+    this.#undecided.push({ owner: { logprobs, remaining: text.length, shown: '' }, text, at: 0 });
   }
 
   /** Marks the next `length` units as visible, or as hidden (in a think segment, or part of a tag). */
   settle(length: number, hidden: boolean): void {
     for (let left = length; left > 0; ) {
-      const stretch = this.#unsettled[0];
-      if (stretch === undefined) return;
-      const here = Math.min(left, stretch.text.length - stretch.at);
-      if (hidden) stretch.owner.open -= here;
-      else this.#visible.push({ owner: stretch.owner, text: stretch.text.slice(stretch.at, stretch.at + here), at: 0 });
-      stretch.at += here;
+      const part = this.#undecided[0];
+      if (part === undefined) return;
+      const here = Math.min(left, part.text.length - part.at);
+      if (hidden) part.owner.remaining -= here;
+      else this.#visible.push({ owner: part.owner, text: part.text.slice(part.at, part.at + here), at: 0 });
+      part.at += here;
       left -= here;
-      if (stretch.at === stretch.text.length) this.#unsettled.shift();
+      if (part.at === part.text.length) this.#undecided.shift();
     }
   }
 
-  /** Returns the tokens that are complete once `shown` is emitted. Skips visible text that a filter dropped before. */
+  /** Returns the tokens that the text `shown`, which is emitted now, completes. Skips visible text before it, which a filter dropped. */
   take(shown: string): TokenLogprob[] {
     const taken: TokenLogprob[] = [];
     for (const unit of shown.split('')) {
-      const owner = this.#pass(unit);
+      const owner = this.#consumeUntil(unit);
       if (owner === null) break;
-      if (owner !== this.#current) this.#leave(taken);
+      if (owner !== this.#current) this.#emitCurrent(taken);
       this.#current = owner;
       owner.shown += unit;
     }
-    if (this.#current?.open === 0) this.#leave(taken);
+    if (this.#current?.remaining === 0) this.#emitCurrent(taken);
     return taken;
   }
 
-  /** Call at the end of the output. Returns the last token, of which only a part may be visible. */
+  /** Call at the end of the output. Returns the unfinished token, if any, reduced to its visible part. */
   end(): TokenLogprob[] {
     const taken: TokenLogprob[] = [];
-    this.#leave(taken);
+    this.#emitCurrent(taken);
     return taken;
   }
 
   /** Consumes visible text up to this unit, and returns the token of the unit; null if the visible text ends before. */
-  #pass(unit: string): PendingToken | null {
+  #consumeUntil(unit: string): PendingToken | null {
     for (;;) {
-      const stretch = this.#visible[0];
-      if (stretch === undefined) return null;
-      const isMatch = stretch.text[stretch.at++] === unit;
-      stretch.owner.open -= 1;
-      if (stretch.at === stretch.text.length) this.#visible.shift();
-      if (isMatch) return stretch.owner;
+      const part = this.#visible[0];
+      if (part === undefined) return null;
+      const isMatch = part.text[part.at++] === unit;
+      part.owner.remaining -= 1;
+      if (part.at === part.text.length) this.#visible.shift();
+      if (isMatch) return part.owner;
     }
   }
 
   /** Emits the current token, reduced to its visible part. */
-  #leave(taken: TokenLogprob[]): void {
+  #emitCurrent(taken: TokenLogprob[]): void {
     const owner = this.#current;
     this.#current = null;
     const last = owner?.logprobs.at(-1);
