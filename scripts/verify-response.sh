@@ -743,7 +743,7 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
       } else if (symbol == "}" || symbol == "]") {
         depth--; value_next = 0
         if (summed && of_usage(path())) { if (sum != prompt) bad = 1; summed = 0 }
-      } else if (symbol == ":") { if (kind[depth] == "{") { key[depth] = last; value_next = 1; if (depth < 4 && last ~ /\\/) bad = depth == 1 || (depth == 2 && key[1] ~ /^(message|response|usage)$/) || path() ~ /^(message|response)\.usage\./ || bad } }
+      } else if (symbol == ":") { if (kind[depth] == "{") { key[depth] = last; value_next = 1; if (depth < 5 && last ~ /\\/) bad = depth == 1 || (depth == 2 && key[1] ~ /^(message|response|usage)$/) || path() ~ /^((message|response)\.)?usage\./ || bad } }
       else if (symbol == ",") value_next = 0
       else if (value_next) {
         rest = symbol; if (match(text, /^[-0-9.eE+a-z]+/)) { rest = rest substr(text, 1, RLENGTH); text = substr(text, RLENGTH + 1) }
@@ -755,13 +755,14 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
     } }
   # The value of a member: a literal, a number, a string, or "" for an object or array
   function member(value) {
-    if (depth > 2 || (depth == 2 && key[1] != "response") || kind[depth] != "{") return
+    if (depth > 2 || (depth == 2 && tolower(key[1]) != "response") || kind[depth] != "{") return
     if (key[depth] ~ /[\200-\377]/ || (tolower(key[depth]) == "error" && value != "null")) wrong = 1
     if (stream != "yes" || depth != 1 || tolower(key[1]) != "type") return
     types++
     if (key[1] != "type" || value != "\"" event "\"") wrong = 1
   }
-  # Whether a text is a JSON object, nested to at most 10000 levels. Strings with control characters stay, so that it is none
+  # Whether a text is a JSON object. Strings with control characters stay, so that it is none. More than 10000 levels, which the
+  # library accepts, would take too long
   function is_object(text,  levels) {
     if (text ~ /[\001-\010\013\014\016-\037]/) return 0
     gsub(/\\(["\\\/bfnrt]|u[0-9A-Fa-f][0-9A-Fa-f][0-9A-Fa-f][0-9A-Fa-f])/, "_", text)

@@ -11,7 +11,9 @@ export interface RequiredMember {
   readonly value: string;
 }
 
-/** Initial capacity of the stack, in levels. The arguments of a tool call may be nested as deeply as their length permits. */
+/** Far above what a model writes into the arguments of a tool call, which an answer may contain as JSON. */
+const MAX_DEPTH = 2 ** 20;
+/** Initial capacity of the stack, in levels. */
 const INITIAL_DEPTH = 128;
 /** Longest name that matters: `response`. */
 const MAX_NAME_LENGTH = 8;
@@ -85,7 +87,7 @@ export class JsonObjectCheck {
   #requiredValue: string | null = null;
   #hasRequired = false;
   #depth = 0;
-  /** By depth: 1 for an object, 0 for an array. Grows, to at most a byte per byte of the text. */
+  /** By depth: 1 for an object, 0 for an array. Grows to at most twice {@link MAX_DEPTH} bytes. */
   #isObject = new Uint8Array(INITIAL_DEPTH);
   /** Whether the value at depth 2 is the object `response`. */
   #isInContainer = false;
@@ -278,8 +280,9 @@ export class JsonObjectCheck {
     this.#position = IN_EXPECTED;
   }
 
-  #opens(isObject: boolean): true {
-    if (this.#depth === 1) this.#isInContainer = isObject && this.#hasName(CONTAINER);
+  #opens(isObject: boolean): boolean {
+    if (this.#depth === MAX_DEPTH) return false;
+    if (this.#depth === 1) this.#isInContainer = isObject && this.#resemblesName(CONTAINER);
     this.#depth++;
     if (this.#depth === this.#isObject.length) this.#growStack();
     this.#isObject[this.#depth] = isObject ? 1 : 0;
@@ -317,7 +320,7 @@ export class JsonObjectCheck {
     return true;
   }
 
-  /** Whether the newest name equals `name` in lower case: some readers (Go's `encoding/json`) ignore the case of names. */
+  /** Whether the newest name, in lower case, is `name` (ASCII letters only): some readers (Go's `encoding/json`) ignore the case of names. */
   #resemblesName(name: string): boolean {
     if (this.#nameLength !== name.length) return false;
     for (let at = 0; at < name.length; at++) if (((this.#name[at] as number) | LOWER_CASE_BIT) !== name.charCodeAt(at)) return false;

@@ -85,11 +85,12 @@ describe('a body', () => {
     expect(accepted).toBeGreaterThan(1000);
   });
 
-  it('may be nested as deeply as its length permits', () => {
+  it('may be nested far deeper than a model writes, but not without a limit', () => {
     for (const depth of [127, 128, 190, 100_000]) {
       expect(accepts(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)).toBe(true);
       expect(accepts(`{"a":${'['.repeat(depth)}${']'.repeat(depth - 1)}}}`)).toBe(false);
     }
+    expect(new BodyCheck(null).accepts(utf8(`{"a":${'['.repeat(2 ** 20)}`))).toBe(false);
   });
 
   it('is refused for an error with an escaped name, or beside another', () => {
@@ -97,6 +98,7 @@ describe('a body', () => {
     expect(accepts('{"error":{"message":"free text"},"error":null}')).toBe(false);
     expect(accepts('{"response":{"error":{"message":"free text"}}}')).toBe(false);
     expect(accepts('{"ERROR":{"message":"free text"}}')).toBe(false);
+    expect(accepts('{"Response":{"error":{"message":"free text"}}}')).toBe(false);
     const invalid = new BodyCheck(null);
     expect(invalid.accepts(Uint8Array.from('{"\xfferror":1}', (character) => character.charCodeAt(0)))).toBe(false);
   });

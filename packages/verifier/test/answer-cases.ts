@@ -396,6 +396,14 @@ const REFUSED: readonly [string, Changes][] = [
       ['a name that is not ASCII', 'data: {"\u00e9rror":1}\n\n'],
     ] as const
   ).map(([name, event]): [string, Changes] => [`stream: ${name}`, { stream: true, events: [chatChunk('one'), event, chatChunk('two')] }]),
+  ...[
+    { details: 'prompt_tokens_details', kind: 'cached' },
+    { details: 'completion_tokens_details', kind: 'reasoning' },
+  ].map(({ details, kind }): [string, Changes] => {
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, [details]: { [`${kind}_tokens`]: 999 } };
+    const event = dataEvent({ ...CHAT, choices: [], usage }).replace(`${kind}_tokens`, `${kind}\\u005ftokens`);
+    return [`stream: other ${kind} tokens than in the receipt, under an escaped name`, { stream: true, events: [chatChunk('one'), event] }];
+  }),
   ['plain: an error', { plain: { error: { message: 'x' } } }],
   ['plain: an error beside an answer', { plain: { ...FORMATS.chat.plain, error: 'x' } }],
   ['plain: a text', { plain: 'text' }],

@@ -43,7 +43,10 @@ export interface AnswerToOpen {
   /** In the order of the recipients. */
   readonly providers: readonly VerifiedProvider[];
   readonly signal: AbortSignal;
-  /** Compares the provider's log checkpoint with the log's tree that the request names. Rejects with {@link E2ERefused}. */
+  /**
+   * Compares the provider's log checkpoint with the log's tree that the request names. Rejects with {@link E2ERefused}, or with the
+   * error of a failed download.
+   */
   readonly compareCheckpoint: (note: string) => Promise<void>;
   readonly onFinal: (verdict: E2eVerdict) => void;
 }

@@ -1,5 +1,4 @@
 /** `/models`: the models that are served now, with prices and measurements. Search and type are part of the URL. */
-
 import { MEASUREMENT_COLUMNS, PRICE_COLUMNS } from '../../features/models/model-columns.js';
 import { type ServedModel, TYPE_LABELS, useServedModels, VISION_LABEL } from '../../features/models/served-models.js';
 import { Card, PageHeader } from '../../ui/display/page.js';

@@ -22,7 +22,8 @@ async function answerAtLength(job: ScriptedJob): Promise<void> {
   job.accept();
   job.push(Buffer.from(START));
   for (let index = 0; index < PIECES; index++) await job.pushWithinCredit(Buffer.alloc(PIECE, 'x'));
-  job.push(Buffer.from(END), true);
+  await job.pushWithinCredit(Buffer.from(END));
+  job.push(new Uint8Array(), true);
   job.complete();
 }
 

@@ -3,7 +3,8 @@
 export interface Problem {
   readonly title: string;
   readonly text: string;
-  readonly remedy: /** `after`: seconds to wait; null: none. */
+  /** `after`: seconds to wait; null: none. */
+  readonly remedy:
     | { readonly kind: 'retry'; readonly after: number | null }
     | { readonly kind: 'link'; readonly href: string; readonly label: string }
     /** The user must add credits. The request can then be repeated. */
