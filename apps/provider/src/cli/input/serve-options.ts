@@ -159,7 +159,7 @@ function kvCacheType(name: string, text: string | undefined): KvCacheType | null
 function socketUrlOf(coordinator: string): string {
   const url = URL.canParse(coordinator) ? new URL(coordinator) : null;
   const scheme = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' }[url?.protocol ?? ''];
-  if (url === null || scheme === undefined) throw new UsageError('The address of the coordinator must begin with http, https, ws or wss.');
+  if (url === null || scheme === undefined) throw new UsageError('--coordinator must be an http, https, ws or wss address.');
   return `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}/provider/v1/socket`;
 }
 
