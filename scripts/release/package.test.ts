@@ -62,7 +62,7 @@ describe('the package', () => {
     expect(run('--help').stdout).toContain('bugreport');
     expect(run('serve', '--coordinator', 'http://127.0.0.1:9', '--simulated-enclave')).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining('the demo models are not installed'),
+      stderr: expect.stringContaining('The demo models are not installed'),
     });
     expect(statSync(program).mode & 0o111).toBe(0o111);
     const [one, two] = [join(folder, 'one.tgz'), join(folder, 'two.tgz')];
