@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { timerCountOf } from '../../../../test/support/own-timers.js';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { ModelHashes } from '../../src/daemon/model-hashes.js';
 import { systemFingerprint } from '../../src/jobs/model-lease.js';
@@ -126,6 +127,7 @@ it('reports files with another content than the pulled model, once', async () =>
 
 it('hashes a file again minutes after a read error', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const timerCount = timerCountOf('/daemon/model-hashes');
   class Faulty extends FileHashes {
     isFaulty = true;
 
@@ -136,12 +138,12 @@ it('hashes a file again minutes after a read error', async () => {
   const hashes = new Faulty(join(temporaryDirectory('model-hashes'), 'hashes.json'));
   const { model, models } = open(hashes);
   models.setModels([model]);
-  await expect.poll(() => vi.getTimerCount()).toBe(1);
+  await expect.poll(() => timerCount()).toBe(1);
   hashes.isFaulty = false;
   expect(models.hashOf(model, false)).toBeNull();
   await vi.advanceTimersByTimeAsync(5 * 60_000);
   await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one'));
-  expect(vi.getTimerCount()).toBe(0);
+  expect(timerCount()).toBe(0);
 });
 
 describe('a file that changed while it was hashed', () => {
@@ -149,6 +151,7 @@ describe('a file that changed while it was hashed', () => {
 
   /** Opens a model whose file changes during each of the first hashings. */
   function openChanging(isNoticed: boolean, times = 1) {
+    const timerCount = timerCountOf('/daemon/model-hashes');
     let path = '';
     class Interrupted extends FileHashes {
       count = 0;
@@ -166,34 +169,34 @@ describe('a file that changed while it was hashed', () => {
     const opened = open(hashes);
     path = opened.path;
     opened.models.setModels([opened.model]);
-    return { ...opened, hashes };
+    return { ...opened, hashes, timerCount };
   }
 
   it.each([true, false])('is hashed again after a delay, without an offer (noticed by the hashing: %s)', async (isNoticed) => {
-    const { changes } = openChanging(isNoticed, 2);
+    const { changes, timerCount } = openChanging(isNoticed, 2);
     for (let time = 0; time < 2; time++) {
-      await expect.poll(() => vi.getTimerCount()).toBe(1);
+      await expect.poll(() => timerCount()).toBe(1);
       expect(changes).toEqual([]);
       await vi.advanceTimersByTimeAsync(10_000);
     }
     await expect.poll(() => changes).toEqual([hashOfText('one more more')]);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timerCount()).toBe(0);
   });
 
   it('is not hashed again after the end', async () => {
-    const { models, hashes } = openChanging(true);
-    await expect.poll(() => vi.getTimerCount()).toBe(1);
+    const { models, hashes, timerCount } = openChanging(true);
+    await expect.poll(() => timerCount()).toBe(1);
     models.close();
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timerCount()).toBe(0);
     expect(hashes.count).toBe(1);
   });
 
   it('is not hashed again if the end comes first', async () => {
-    const { models, hashes } = openChanging(true);
+    const { models, hashes, timerCount } = openChanging(true);
     models.close();
     await expect.poll(() => hashes.count).toBe(1);
     await setImmediate();
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timerCount()).toBe(0);
   });
 });
 

@@ -1,11 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { timerCountOf } from '../../../../test/support/own-timers.js';
 import { ConstraintCache } from '../../src/jobs/constraint/constraint-cache.js';
 import type { CompiledConstraint, ConstraintRequest } from '../../src/jobs/constraint/output-constraint.js';
 
 const ONE = 'a'.repeat(32);
 const OTHER = 'b'.repeat(32);
 
-beforeEach(() => void vi.useFakeTimers());
+let timerCount: () => number;
+beforeEach(() => {
+  vi.useFakeTimers();
+  timerCount = timerCountOf('/constraint/constraint-cache');
+});
 afterEach(() => void vi.useRealTimers());
 
 function constraint(name: string): ConstraintRequest {
@@ -104,13 +109,14 @@ test('drops entries that were not used for ten minutes, and leaves no timer', ()
   expect(has(ONE, 'paint')).toBe(true);
   vi.advanceTimersByTime(12 * 60_000);
   expect(has(ONE, 'paint')).toBe(false);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(timerCount()).toBe(0);
 });
 
 test('clear drops all entries and the timer', () => {
   const { cache, add, has } = cacheOf();
   add(ONE, 'paint');
+  expect(timerCount()).toBe(1);
   cache.clear();
   expect(has(ONE, 'paint')).toBe(false);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(timerCount()).toBe(0);
 });

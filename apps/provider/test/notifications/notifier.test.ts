@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { timerCountOf } from '../../../../test/support/own-timers.js';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { notificationsCommandOn } from '../../src/cli/commands/notifications.js';
 import { readConfig } from '../../src/config/read-config.js';
@@ -15,6 +16,7 @@ describe('the daemon', () => {
   afterEach(() => void vi.useRealTimers());
 
   it('shows, reads earnings only while turned on, logs no text, and stops', async () => {
+    const timerCount = timerCountOf('/notifications/notifier');
     const shown: string[] = [];
     const lines: string[] = [];
     let isOn = true;
@@ -45,8 +47,9 @@ describe('the daemon', () => {
     const { length } = earnings.mock.calls;
     await vi.advanceTimersByTimeAsync(2 * EARNINGS_INTERVAL_MS);
     expect(earnings.mock.calls).toHaveLength(length);
+    expect(timerCount()).toBeGreaterThan(0);
     notifier.close();
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timerCount()).toBe(0);
   });
 });
 
