@@ -320,7 +320,7 @@ export class JsonObjectCheck {
     return true;
   }
 
-  /** Whether the newest name, in lower case, is `name` (ASCII letters only): some readers (Go's `encoding/json`) ignore the case of names. */
+  /** Whether the newest name, in lower case, is `name` (ASCII letters only). Go's `encoding/json` ignores the case of names. */
   #resemblesName(name: string): boolean {
     if (this.#nameLength !== name.length) return false;
     for (let at = 0; at < name.length; at++) if (((this.#name[at] as number) | LOWER_CASE_BIT) !== name.charCodeAt(at)) return false;
@@ -354,7 +354,7 @@ export class JsonObjectCheck {
   }
 }
 
-/** Whether up to three bytes end with the UTF-8 of U+0085, U+2028 or U+2029, which end a line for some readers (Python's `str.splitlines`). */
+/** Whether up to three bytes end with the UTF-8 of U+0085, U+2028 or U+2029, which end a line in Python's `str.splitlines`. */
 export function endsWithLineBreak(bytes: number): boolean {
   return (bytes & 0xffff) === 0xc285 || bytes === 0xe280a8 || bytes === 0xe280a9;
 }

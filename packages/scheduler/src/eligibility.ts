@@ -1,7 +1,7 @@
 /** Rules that decide whether a provider may get a job. A provider that may not is described by one reason from a closed list. */
 import type { ModelOffer, ProviderId, TrustLevel } from '@inference/protocol';
 
-/** What placement (the choice of a provider for a job) knows of a provider, the same for all its models. Times in milliseconds. */
+/** Facts about a provider for placement (the choice of a provider for a job), the same for all its models. Times in milliseconds. */
 export interface ProviderFacts {
   readonly providerId: ProviderId;
   readonly serialNumber: string;

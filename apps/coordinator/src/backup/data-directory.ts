@@ -93,7 +93,8 @@ export async function stageFolder(
       throw new StartupError(`${dataDir} cannot be written: ${reason}. Nothing was restored.`, { cause: error });
     throw error;
   } finally {
-    // Does nothing while the folder is active. After `undo`, removes the restored data. A failure leaves the folder, and must not replace the error of the restore.
+    // Does nothing while the folder is active. After `undo`, removes the restored data. A failure leaves the folder, and must not replace
+    // the error of the restore.
     await rm(staging, { recursive: true, force: true }).catch(() => {});
   }
 }

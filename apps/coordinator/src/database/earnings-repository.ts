@@ -91,11 +91,11 @@ interface PayerConcentration {
   readonly owner: AccountName | null;
   readonly providerId: string | null;
   readonly payer: AccountName;
-  /** What the owner earned from this payer. */
+  /** Earnings of the owner from this payer. */
   readonly earned: number;
-  /** What the owner earned from all payers. */
+  /** Earnings of the owner from all payers. */
   readonly ownerEarned: number;
-  /** What all owners earned from this payer. */
+  /** Earnings of all owners from this payer. */
   readonly payerPaid: number;
 }
 

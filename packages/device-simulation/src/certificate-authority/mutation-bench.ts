@@ -14,7 +14,7 @@ import { type P384Key, p384Key, type Random } from './key.js';
 export interface ChainSample {
   /** base64 of DER, leaf first. */
   readonly chain: readonly string[];
-  /** What the machine says about itself outside its certificates. */
+  /** Claims of the machine about itself outside its certificates. */
   readonly claims: {
     readonly serialNumber: string;
     readonly provisioningUdid: string;

@@ -11,7 +11,7 @@ import { asContent, type Content, contentOfBlocks, contentPartOf, textOfBlock, t
 import type { Block, CountTokensRequest, Message } from './schema.js';
 import { isToolChange } from './tool-changes.js';
 
-/** What happens to a tool result whose call is in no earlier message. */
+/** Treatment of a tool result whose call is in no earlier message. */
 export type OrphanedResults = 'reject' | 'accept';
 
 /** If the last message is from the assistant, the model continues that message. Throws RequestError, which names the block. */

@@ -27,7 +27,7 @@ export function objectRule(compiler: SchemaCompiler, plain: readonly Schema[]): 
   const close = [json.whitespace, ...builder.text('}')];
   /** Member counts from this bound on need no separate rules. */
   const bound = Math.max(1, min, max === Infinity ? 0 : max + 1);
-  /** What precedes a member after `written` members. */
+  /** Text before a member, after `written` members. */
   const separator = (written: number) => (written > 0 ? [...builder.text(','), json.whitespace] : [json.whitespace]);
   /** Results of `after`, by its arguments. */
   const rules = new Map<string, Term>();

@@ -11,7 +11,7 @@ export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
 
 interface UsageSeries {
   readonly name: string;
-  /** One value per label. */
+  /** Values in the order of the labels. */
   readonly values: readonly number[];
   readonly colour: number;
 }

@@ -187,7 +187,7 @@ function Machines({ model: { metadata } }: { readonly model: ServedModel }) {
 
 const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
-/** One bar per day. Height and colour show the share of checks at which a machine served the model. */
+/** Bar chart by day. Height and colour show the share of checks at which a machine served the model. */
 function UptimeDays({ uptime: { days, since } }: { readonly uptime: Uptime }) {
   return (
     <div className="stack-small">

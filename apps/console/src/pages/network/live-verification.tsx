@@ -39,7 +39,7 @@ export function LiveVerification() {
   );
 }
 
-/** Selects an online machine if possible, of those one with trust level hardware, of those the one with the most requests. Null: none is connected. */
+/** Prefers online machines, then trust level hardware, then the most requests. Null: none is connected. */
 export function machineToVerify(providers: readonly ProviderSnapshot[]): ProviderSnapshot | null {
   const rank = ({ status, trust_level }: ProviderSnapshot): number => (status === 'online' ? 2 : 0) + (trust_level === 'hardware' ? 1 : 0);
   const [first] = providers.toSorted(

@@ -169,7 +169,7 @@ export function TableCard<Row>({ title, about, actions, list, subject, children,
   );
 }
 
-/** One page of a list. `first` (index of its first row) and `page` count from 0. */
+/** A page of a list. `first` (index of its first row) and `page` count from 0. */
 interface PageOfRows<Row> {
   readonly rows: readonly Row[] | undefined;
   readonly first: number;

@@ -1,4 +1,4 @@
-/** `CopyField`: text with a copy button. If the browser forbids copying, selects the text. `CopyButton` and `useCopy`: parts of it for other pages. */
+/** `CopyField`: text with a copy button. If the browser forbids copying, selects the text. `CopyButton` and `useCopy` are its parts. */
 import { Check, Copy } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from './button.js';

@@ -10,7 +10,7 @@ interface SignInQueueOptions {
   readonly maxWaitingPerClient?: number;
 }
 
-/** One or two threads compute 12 to 24 hashes a second, so the last request of a full queue waits five to ten seconds. */
+/** The threads compute 12 to 24 hashes a second, so the last request of a full queue waits five to ten seconds. */
 const MAX_WAITING = 128;
 const MAX_WAITING_PER_CLIENT = 32;
 

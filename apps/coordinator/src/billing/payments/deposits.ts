@@ -17,7 +17,7 @@ interface DepositsOptions {
   readonly now: () => number;
 }
 
-/** What was done about a payment event. */
+/** Result of a payment event. */
 type EventOutcome =
   /** The deposit was credited. */
   | 'posted'

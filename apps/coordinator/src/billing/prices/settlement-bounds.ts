@@ -32,7 +32,7 @@ interface DeliveryFacts {
   readonly elapsedMs?: number;
 }
 
-/** What a count exceeds. The names appear in the reasons for rejected responses. */
+/** Bound that a count exceeds. The names appear in the reasons for rejected responses. */
 export type Bound =
   | 'not_a_count'
   | 'nothing_delivered'

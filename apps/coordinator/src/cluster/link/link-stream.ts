@@ -37,7 +37,7 @@ export interface LinkStream {
   abort(code: string): void;
 }
 
-/** What a stream needs of `StreamTable`, which holds all streams of a link. */
+/** Members of `StreamTable`, which holds all streams of a link, that a stream uses. */
 export interface StreamHost {
   readonly peer: string;
   readonly outbox: Outbox;

@@ -7,7 +7,7 @@ import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Heartbeat, PublishedModel } from './heartbeat.js';
 
 type Entry = Heartbeat['models'][number];
-/** What a heartbeat reports of a model besides its digest. */
+/** Facts about a model in a heartbeat, besides its digest. */
 export type ModelFacts = Pick<PublishedModel, 'type' | 'images' | 'vision'>;
 
 /** Limits the memory that a hostile peer can occupy. */

@@ -70,7 +70,7 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof Row)[];
 
 export class ReputationRepository {
-  /** What `open` has loaded. */
+  /** Members that `open` has loaded. */
   readonly #stored: (readonly [ProviderId, StoredReputation])[] = [];
   readonly #database: Database;
   /** Queued rows. Null: the reputation has expired, so the row is removed if it is older than {@link SETTLED_MS}. */

@@ -97,7 +97,10 @@ export class ResponseReader implements AnswerReader {
   readonly #readUsage = (bytes: Uint8Array): void => this.#usage?.push(bytes);
   #bytes = 0;
 
-  /** `terminalEvents` and `bodyMember`: see {@link StreamCheck} and {@link BodyCheck}. `onCredit` receives the number of bytes that the provider may send in addition. */
+  /**
+   * `terminalEvents` and `bodyMember`: see {@link StreamCheck} and {@link BodyCheck}. `onCredit` receives the number of bytes that the
+   * provider may send in addition.
+   */
   constructor(
     opener: ResponseOpener,
     { endpoint, stream }: Pick<JobContext, 'endpoint' | 'stream'>,

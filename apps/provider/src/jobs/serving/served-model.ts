@@ -17,7 +17,7 @@ import { type ModelFacts, modelTypeOf } from '../../models/model-facts.js';
 import { maxImagesOf, type VisionFacts } from '../../models/projector.js';
 import { idleLimitMs, type KeepAlive, keepAliveText } from './keep-alive.js';
 
-/** What jobs do with a loaded model. Each kind of model supports one of these. */
+/** Operations of jobs on a loaded model. Each kind of model supports one of these. */
 export interface ModelOperations {
   generate(request: GenerationRequest): Generation;
   embed(request: EmbeddingRequest): Embedding;

@@ -12,7 +12,7 @@ export interface SchedulerConfig {
   readonly betaSchedule: 'linear' | 'scaled_linear' | 'squaredcos_cap_v2';
   /** Betas in place of `betaStart`, `betaEnd` and `betaSchedule`, or null. */
   readonly betas: readonly number[] | null;
-  /** What the model predicts: noise, clean image, or velocity. */
+  /** Prediction of the model: noise, clean image, or velocity. */
   readonly prediction: 'epsilon' | 'sample' | 'v_prediction';
   /** How the visited timesteps are chosen from the trained ones. */
   readonly spacing: 'leading' | 'linspace' | 'trailing';

@@ -6,7 +6,7 @@ import type { ParameterForm } from './parameters.js';
 
 interface SettingsPanelProps {
   readonly models: readonly ModelEntry[];
-  /** One model, or two to compare. */
+  /** The model to ask; two models to compare. */
   readonly selected: readonly string[];
   readonly onSelect: (selected: readonly string[]) => void;
   readonly form: ParameterForm;

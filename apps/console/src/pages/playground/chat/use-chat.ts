@@ -21,7 +21,7 @@ import {
 import type { Parameters } from './parameters.js';
 
 export interface ChatSettings {
-  /** One model, or two to compare. */
+  /** The model to ask; two models to compare. */
   readonly models: readonly string[];
   readonly system: string;
   readonly parameters: Parameters;
